@@ -1,0 +1,42 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import PackageDescription
+
+/// The one set of rules for every Swift target (see CONTRIBUTING.md).
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
+// Top to bottom: a target uses only targets that stand above it.
+let package = Package(
+    name: "portolan",
+    products: [
+        .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
+    ],
+    targets: [
+        .target(name: "CPortolan"),
+        .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
+        .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .testTarget(
+            name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
+        .testTarget(
+            name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],
+            swiftSettings: strict),
+        .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
+    ],
+    cLanguageStandard: .c11
+)

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// Answers challenges from the URL's user information, and passes the others on with the credential that it proposes.
+package final class AuthenticationStage: ClientStage {
+    package let next: any ProtocolClient
+    private let director: any LoadDirector
+    private let waiting = Mutex<WaitingChallenge?>(nil)
+
+    package init(director: any LoadDirector, next: any ProtocolClient) {
+        self.director = director
+        self.next = next
+    }
+
+    package func didReceive(_ challenge: AuthenticationChallenge) {
+        let isFirst = challenge.previousFailureCount == 0
+        let proposed = challenge.proposedCredential ?? URLCredential.of(director.currentRequest.url, for: challenge.protectionSpace)
+        if isFirst, let proposed, challenge.proposedCredential == nil { return challenge.answer(.use(proposed)) }
+        let passedOn = AuthenticationChallenge(
+            protectionSpace: challenge.protectionSpace, proposedCredential: isFirst ? proposed : nil,
+            previousFailureCount: challenge.previousFailureCount, previousError: challenge.previousError
+        ) { [self] answer in
+            waiting.withLock { if $0?.asked === challenge { $0 = nil } }
+            director.callerIsAsked(false)
+            challenge.answer(Self.resolve(answer, for: challenge.protectionSpace, proposed: isFirst ? proposed : nil))
+        }
+        waiting.withLock { $0 = WaitingChallenge(asked: challenge, passedOn: passedOn) }
+        director.callerIsAsked(true)
+        next.didReceive(passedOn)
+    }
+
+    package func didCancel(_ challenge: AuthenticationChallenge) {
+        let passedOn = waiting.withLock { waiting -> AuthenticationChallenge? in
+            guard waiting?.asked === challenge else { return nil }
+            defer { waiting = nil }
+            return waiting?.passedOn
+        }
+        if let passedOn { next.didCancel(passedOn) }
+    }
+
+    /// Default handling of a password: the proposed one, else none. What the default for certificates is, the handler knows.
+    private static func resolve(_ answer: ChallengeAnswer, for space: ProtectionSpace, proposed: Credential?) -> ChallengeAnswer {
+        guard case .performDefault = answer, case .password = space.kind else { return answer }
+        return proposed.map { .use($0) } ?? .continueWithout
+    }
+}
+
+/// The challenge that waits, as the handler gave it and as the caller got it.
+private struct WaitingChallenge {
+    let asked: AuthenticationChallenge
+    /// Not kept alive: a caller that lets go of it has answered.
+    weak var passedOn: AuthenticationChallenge?
+}
+
+/// The credential in a URL's user information (RFC 3986 §3.2.1), for its own host and not for a proxy.
+enum URLCredential {
+    static func of(_ url: URLRecord, for space: ProtectionSpace) -> Credential? {
+        guard case .password = space.kind, !space.isProxy, url.hasCredentials else {
+            return nil
+        }
+        guard space.host.isEmpty || url.host?.lowercased() == space.host.lowercased() else { return nil }
+        return .password(user: PercentEncoding.decode(url.username), password: PercentEncoding.decode(url.password))
+    }
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+package import HTTPTypes
+import Synchronization
+
+/// One load of one handler, as the handler's client: lets its events pass in the order of ``EventOrder`` and nothing else.
+///
+/// A redirect that is taken ends the attempt; the task starts the next one, with the same chain of clients behind it.
+package final class Attempt: ProtocolClient {
+    private let order: Atomic<EventOrder>
+    private let rules: EventOrder.Rules
+    private let next: any ProtocolClient
+    package let handler: String
+    private let hasBody: Bool
+    private let observer: any AttemptObserver
+    private let load = Mutex<(any ProtocolLoad)?>(nil)
+    /// Why the load ends, from the decision to end it until the client is told.
+    private let pendingEnd = Mutex<LoadError?>(nil)
+    /// Whether ``AttemptObserver/attemptEnded()`` was called.
+    private let isClosed = Atomic(false)
+    /// Bytes that the response still owes; negative: not known.
+    private let owed = Atomic<Int64>(-1)
+
+    package init(
+        handler: String, traits: HandlerTraits, request: Request, offersCached: Bool, next: any ProtocolClient,
+        observer: any AttemptObserver
+    ) {
+        order = Atomic(EventOrder())
+        rules = EventOrder.Rules(
+            allowsParts: traits.contains(.multipart), offersCached: offersCached, mayOverrunStop: traits.contains(.blocking))
+        self.handler = handler
+        self.next = next
+        self.observer = observer
+        hasBody = request.method != .head
+    }
+
+    // MARK: From the task
+
+    /// Starts `load`, unless the attempt is over already.
+    package func start(_ load: any ProtocolLoad) {
+        self.load.withLock { $0 = load }
+        order.update { $0.made() }
+        if order.update({ $0.start() }) {
+            load.startLoading()
+        } else {
+            stopLoad()
+            close()
+        }
+    }
+
+    /// Ends the load: the client hears `error`, and nothing after it. Any thread; once it is over, does nothing.
+    package func end(with error: LoadError) {
+        pendingEnd.withLock { $0 = $0 ?? error }
+        switch order.update({ $0.end() }) {
+        case .nothing: return
+        case .later: stopLoad()
+        case .now:
+            reportEnd()
+            stopLoad()
+            close()
+        }
+    }
+
+    /// The reader wants more; a redirect that was offered is declined.
+    package func resume() {
+        if order.update({ $0.resume() }) { currentLoad?.resumeLoading() }
+    }
+
+    package func suspend() {
+        order.update { $0.suspend() }
+    }
+
+    package func unsuspend() {
+        if order.update({ $0.unsuspend() }) { currentLoad?.resumeLoading() }
+    }
+
+    /// A redirect whose decision was put off is taken.
+    package func takeRedirect() {
+        guard order.update({ $0.takeRedirect() }) else { return }
+        stopLoad()
+        close()
+    }
+
+    package var isPaused: Bool {
+        order.load(ordering: .relaxed).flags.contains(.paused)
+    }
+
+    private var currentLoad: (any ProtocolLoad)? {
+        load.withLock { $0 }
+    }
+
+    private func stopLoad() {
+        guard let load = currentLoad else { return }
+        load.stopLoading()
+        order.update { $0.stopReturned() }
+    }
+
+    private func reportEnd() {
+        let error = pendingEnd.withLock { $0 } ?? LoadError(.unknown, message: "the load ended without a reason")
+        next.didFail(with: error)
+    }
+
+    /// The load is over: lets go of it, which also breaks the circle of load and client.
+    private func close() {
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        load.withLock { $0 = nil }
+        observer.attemptEnded()
+    }
+
+    // MARK: The gate
+
+    private func begin(_ event: EventOrder.Event) -> Bool {
+        switch order.update({ [rules] in $0.begin(event, rules: rules) }) {
+        case .deliver: return true
+        case .drop: return false
+        case .breach(let rule): fail(rule)
+        case .lateBreach(let rule): observer.attemptObserved(breachOf: rule, by: handler)
+        }
+        return false
+    }
+
+    private func end(_ event: EventOrder.Event, _ answer: Flow = .keepGoing) -> Flow {
+        switch order.update({ $0.endDelivery(of: event, answer: answer) }) {
+        case .answer(let flow): return flow
+        case .over: break
+        case .report(nil): reportEnd()
+        case .report(let rule?):
+            observer.attemptObserved(breachOf: rule, by: handler)
+            next.didFail(with: LoadError(violating: rule).attributed(to: handler))
+            stopLoad()
+        }
+        close()
+        return .stopped
+    }
+
+    private func fail(_ rule: ContractRule, _ detail: String? = nil) {
+        observer.attemptObserved(breachOf: rule, by: handler)
+        end(with: LoadError(violating: rule, detail).attributed(to: handler))
+    }
+
+    /// Breaks off the event in delivery.
+    private func breakOff(_ event: EventOrder.Event, _ rule: ContractRule, _ detail: String) -> Flow {
+        fail(rule, detail)
+        return end(event)
+    }
+}
+
+/// Whoever wants to know of an attempt what its client is not told.
+package protocol AttemptObserver: AnyObject, Sendable {
+    /// A rule was broken; where the load was not over yet, it fails for it.
+    func attemptObserved(breachOf rule: ContractRule, by handler: String)
+    /// The load is over and was let go. Once.
+    func attemptEnded()
+}
+
+// MARK: From the handler
+
+extension Attempt {
+    package func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        guard begin(.redirect) else { return .stopped }
+        return end(.redirect, next.wasRedirected(to: request, redirectResponse: redirectResponse))
+    }
+
+    package func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {
+        guard begin(.confirmation) else { return }
+        next.cachedResponseIsValid(cached, newer: newer)
+        _ = end(.confirmation)
+    }
+
+    package func didReceiveInterim(_ response: Response) {
+        guard begin(.interim) else { return }
+        next.didReceiveInterim(response)
+        _ = end(.interim)
+    }
+
+    package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        guard begin(.response) else { return .stopped }
+        let owed = owed.exchange(response.expectedLength ?? -1, ordering: .relaxed)
+        if owed > 0, hasBody {
+            return breakOff(.response, .lengthIsKept, "the part before this response lacks \(owed) bytes of its expected length")
+        }
+        return end(.response, next.didReceive(response, storage: storage))
+    }
+
+    package func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        guard begin(.data) else { return .stopped }
+        let count = Int64(bytes.byteCount)
+        let owed = owed.load(ordering: .relaxed)
+        if owed >= 0 {
+            guard count <= owed else {
+                return breakOff(.data, .lengthIsKept, "the body is longer than its expected length, by \(count - owed) bytes at least")
+            }
+            self.owed.store(owed - count, ordering: .relaxed)
+        }
+        guard count > 0 else { return end(.data) }
+        return end(.data, next.didLoad(bytes))
+    }
+
+    package func didReceiveTrailers(_ fields: HTTPFields) {
+        guard begin(.trailers) else { return }
+        next.didReceiveTrailers(fields)
+        _ = end(.trailers)
+    }
+
+    package func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
+        guard begin(.sent) else { return }
+        next.didSend(bodyBytes: bodyBytes, total: total, expected: expected)
+        _ = end(.sent)
+    }
+
+    package func didReach(_ step: LoadStep) {
+        guard begin(.step) else { return }
+        next.didReach(step)
+        _ = end(.step)
+    }
+
+    package func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
+        guard begin(.newBody) else { return answer(nil) }
+        let reply = Reply(answer)
+        reply.hold()
+        next.needsNewBody { reply.answer($0) }
+        _ = end(.newBody)
+        reply.release()
+    }
+
+    package func didReceive(_ challenge: AuthenticationChallenge) {
+        guard begin(.challenge) else { return challenge.answer(.cancel) }
+        challenge.reply.hold()
+        next.didReceive(challenge)
+        _ = end(.challenge)
+        challenge.reply.release()
+    }
+
+    package func didCancel(_ challenge: AuthenticationChallenge) {
+        guard begin(.challengeWithdrawn) else { return }
+        next.didCancel(challenge)
+        _ = end(.challengeWithdrawn)
+    }
+
+    package func didFinishLoading() {
+        let owed = owed.load(ordering: .relaxed)
+        guard owed <= 0 || !hasBody || order.load(ordering: .relaxed).isOver else {
+            return fail(.lengthIsKept, "the body ended \(owed) bytes before its expected length")
+        }
+        guard begin(.finish) else { return }
+        next.didFinishLoading()
+        _ = end(.finish)
+    }
+
+    package func didFail(with error: LoadError) {
+        guard begin(.failure) else { return }
+        next.didFail(with: error)
+        _ = end(.failure)
+    }
+
+    package func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        guard !order.load(ordering: .relaxed).isOver else {
+            return FailedLoad(LoadError(.cancelled, message: "the load around this one has ended"), client: client)
+        }
+        return next.makeNestedLoad(for: request, client: client)
+    }
+}
+
+extension LoadError {
+    fileprivate func attributed(to handler: String) -> LoadError {
+        var error = self
+        error.message += " (handler \(handler))"
+        return error
+    }
+}
+
+extension Atomic where Value == EventOrder {
+    /// Replaces the value by what `change` makes of it, atomically; `change` may run more than once.
+    fileprivate func update<Result>(_ change: (inout EventOrder) -> Result) -> Result {
+        var old = load(ordering: .acquiring)
+        while true {
+            var new = old
+            let result = change(&new)
+            guard new != old else { return result }
+            let (exchanged, original) = weakCompareExchange(
+                expected: old, desired: new, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
+            if exchanged { return result }
+            old = original
+        }
+    }
+}

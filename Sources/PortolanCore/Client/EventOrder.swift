@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// The order of one load's events: decides for each call between a load and its client whether it may pass.
+///
+/// A pure machine of four bytes, so that it fits in an atomic and an event costs one exchange before and one after its delivery.
+struct EventOrder: Equatable, Sendable {
+    enum Phase: UInt8, CaseIterable {
+        /// `makeLoad` has not returned.
+        case making
+        /// Made, not started.
+        case made
+        case awaitingResponse
+        /// A redirect was offered and the client takes its time.
+        case deciding
+        /// A redirect was not taken: its response and body must follow.
+        case declined
+        /// The stored response is still right: only the finish may follow.
+        case confirmed
+        case receiving
+        /// The trailers have come.
+        case trailing
+        /// The load reported its end.
+        case ended
+        /// A redirect was taken.
+        case redirected
+        /// The core or the client ended the load.
+        case stopped
+    }
+
+    struct Flags: OptionSet, Equatable {
+        let rawValue: UInt16
+        /// An event is with the client just now.
+        static let delivering = Self(rawValue: 1 << 0)
+        /// The load was told to pause, and not yet to resume.
+        static let paused = Self(rawValue: 1 << 1)
+        /// Reasons to pause: a slow reader, the caller's suspend.
+        static let heldByReader = Self(rawValue: 1 << 2)
+        static let heldBySuspension = Self(rawValue: 1 << 3)
+        /// The reader asked for more while the event that it answers with `.pause` was still with it.
+        static let resumedEarly = Self(rawValue: 1 << 4)
+        /// Another event came during a delivery: ORDER-05, to be reported by whoever delivers.
+        static let overlapped = Self(rawValue: 1 << 5)
+        /// Someone ended the load during a delivery: whoever delivers reports it.
+        static let owesEnd = Self(rawValue: 1 << 6)
+        /// The load was answered `.stopped` by a call that has an answer.
+        static let sawStopped = Self(rawValue: 1 << 7)
+        /// `stopLoading` has returned.
+        static let stopReturned = Self(rawValue: 1 << 8)
+
+        static let holds: Self = [.heldByReader, .heldBySuspension]
+    }
+
+    /// What a load may call its client with.
+    enum Event: CaseIterable {
+        case interim, redirect, confirmation, response, data, trailers, finish, failure
+        case challenge, challengeWithdrawn, sent, step, newBody
+
+        /// Whether the load learns from the answer that it was stopped.
+        var hasAnswer: Bool {
+            switch self {
+            case .redirect, .response, .data: true
+            case .interim, .confirmation, .trailers, .finish, .failure, .challenge, .challengeWithdrawn, .sent, .step, .newBody: false
+            }
+        }
+    }
+
+    /// What the handler's traits allow.
+    struct Rules: Equatable, Sendable {
+        var allowsParts = false
+        var offersCached = false
+        /// The load may be in a call that began before it was stopped, until it has seen the answer once.
+        var mayOverrunStop = false
+    }
+
+    enum Verdict: Equatable {
+        case deliver
+        /// The load was stopped: nothing passes, and nothing is wrong.
+        case drop
+        /// The load must fail for it.
+        case breach(ContractRule)
+        /// The load has ended already: it can only be reported.
+        case lateBreach(ContractRule)
+    }
+
+    private(set) var phase = Phase.making
+    private(set) var flags: Flags = []
+
+    var isOver: Bool {
+        switch phase {
+        case .ended, .redirected, .stopped: true
+        case .making, .made, .awaitingResponse, .deciding, .declined, .confirmed, .receiving, .trailing: false
+        }
+    }
+
+    // MARK: The load's calls
+
+    /// A call of the load's begins. After `.deliver`, ``endDelivery(of:answer:)`` must follow.
+    mutating func begin(_ event: Event, rules: Rules) -> Verdict {
+        if isOver { return afterEnd(event, rules: rules) }
+        if flags.contains(.delivering) {
+            flags.insert(.overlapped)
+            return .drop
+        }
+        if let rule = breach(by: event, rules: rules) { return .breach(rule) }
+        flags.insert(.delivering)
+        flags.remove(.resumedEarly)
+        switch event {
+        case .finish, .failure: phase = .ended
+        case .response: phase = .receiving
+        case .confirmation: phase = .confirmed
+        case .trailers: phase = .trailing
+        case .interim, .redirect, .data, .challenge, .challengeWithdrawn, .sent, .step, .newBody: break
+        }
+        return .deliver
+    }
+
+    enum Delivered: Equatable {
+        case answer(Flow)
+        /// The load is over, and the client knows.
+        case over
+        /// The load is over, and the client has yet to hear why.
+        case report(ContractRule?)
+    }
+
+    /// The client has returned from the event that ``begin(_:rules:)`` let pass.
+    mutating func endDelivery(of event: Event, answer: Flow) -> Delivered {
+        flags.remove(.delivering)
+        if flags.contains(.overlapped), phase != .redirected, !flags.contains(.owesEnd) {
+            let endWasReported = phase == .ended
+            stop(sawStopped: event.hasAnswer)
+            return endWasReported ? .over : .report(.eventsAreSerial)
+        }
+        if isOver {
+            if event.hasAnswer { flags.insert(.sawStopped) }
+            return flags.contains(.owesEnd) ? .report(nil) : .over
+        }
+        guard event.hasAnswer else { return .answer(.keepGoing) }
+        if event == .redirect { return redirectAnswered(answer) }
+        switch answer {
+        case .stopped:
+            stop(sawStopped: true)
+            return .over
+        case .pause where !flags.contains(.resumedEarly):
+            flags.insert(.heldByReader)
+        case .pause, .keepGoing:
+            break
+        }
+        return .answer(pauseIfHeld())
+    }
+
+    private mutating func redirectAnswered(_ answer: Flow) -> Delivered {
+        switch answer {
+        case .stopped:
+            phase = .redirected
+            flags.insert(.sawStopped)
+            return .over
+        case .pause where !flags.contains(.resumedEarly):
+            phase = .deciding
+            flags.insert([.paused, .heldByReader])
+            return .answer(.pause)
+        case .pause, .keepGoing:
+            phase = .declined
+            return .answer(pauseIfHeld())
+        }
+    }
+
+    private mutating func pauseIfHeld() -> Flow {
+        guard !flags.isDisjoint(with: .holds) else { return .keepGoing }
+        flags.insert(.paused)
+        return .pause
+    }
+
+    private mutating func stop(sawStopped: Bool) {
+        phase = .stopped
+        if sawStopped { flags.insert(.sawStopped) }
+    }
+
+    // MARK: The core's calls
+
+    /// `makeLoad` has returned.
+    mutating func made() {
+        if phase == .making { phase = .made }
+    }
+
+    /// - Returns: whether the load is to be started.
+    mutating func start() -> Bool {
+        guard phase == .made else { return false }
+        phase = .awaitingResponse
+        return true
+    }
+
+    enum End: Equatable {
+        /// It was over already.
+        case nothing
+        /// Report the end now.
+        case now
+        /// An event is being delivered: its thread reports the end.
+        case later
+    }
+
+    /// Ends the load for the core's or the caller's reasons.
+    mutating func end() -> End {
+        guard !isOver else { return .nothing }
+        phase = .stopped
+        guard flags.contains(.delivering) else { return .now }
+        flags.insert(.owesEnd)
+        return .later
+    }
+
+    /// The redirect that was offered is taken after all.
+    ///
+    /// - Returns: whether the load is to be told to stop.
+    mutating func takeRedirect() -> Bool {
+        guard !isOver else { return false }
+        phase = .redirected
+        return true
+    }
+
+    /// `stopLoading` has returned.
+    mutating func stopReturned() {
+        flags.insert(.stopReturned)
+    }
+
+    /// The reader wants more, or a redirect that was offered is not taken.
+    ///
+    /// - Returns: whether the load is to be resumed.
+    mutating func resume() -> Bool {
+        if flags.contains(.delivering) { flags.insert(.resumedEarly) }
+        if phase == .deciding { phase = .declined }
+        return release(.heldByReader)
+    }
+
+    mutating func suspend() {
+        flags.insert(.heldBySuspension)
+    }
+
+    /// - Returns: whether the load is to be resumed.
+    mutating func unsuspend() -> Bool {
+        release(.heldBySuspension)
+    }
+
+    private mutating func release(_ hold: Flags) -> Bool {
+        flags.remove(hold)
+        guard flags.contains(.paused), flags.isDisjoint(with: .holds), !isOver else { return false }
+        flags.remove(.paused)
+        return true
+    }
+}
+
+// MARK: Which event is wrong where
+
+extension EventOrder {
+    private mutating func afterEnd(_ event: Event, rules: Rules) -> Verdict {
+        switch phase {
+        case .redirected where flags.contains(.sawStopped):
+            return .lateBreach(.nothingAfterRedirect)
+        case .ended:
+            return .lateBreach(event == .finish || event == .failure ? .oneEnd : .nothingAfterEnd)
+        case .making, .made, .awaitingResponse, .deciding, .declined, .confirmed, .receiving, .trailing, .stopped, .redirected:
+            break
+        }
+        defer { if event.hasAnswer { flags.insert(.sawStopped) } }
+        if event.hasAnswer, flags.contains(.sawStopped) { return .lateBreach(.stoppedIsLast) }
+        if flags.contains(.stopReturned), !rules.mayOverrunStop { return .lateBreach(.stopIsKept) }
+        return .drop
+    }
+
+    private func breach(by event: Event, rules: Rules) -> ContractRule? {
+        switch phase {
+        case .making: return .noEventFromMake
+        case .made: return .noEventBeforeStart
+        case .awaitingResponse, .deciding, .declined, .confirmed, .receiving, .trailing, .ended, .redirected, .stopped: break
+        }
+        if flags.contains(.paused) {
+            switch event {
+            case .finish: return .noFinishWhilePaused
+            case .interim, .redirect, .confirmation, .response, .data, .trailers: return .pauseIsKept
+            // No deliveries: the reader need not take anything.
+            case .failure, .sent, .step, .challenge, .challengeWithdrawn, .newBody: break
+            }
+        }
+        switch event {
+        case .failure, .step, .sent, .challengeWithdrawn: return nil
+        case .interim, .redirect: return phase == .awaitingResponse ? nil : lateHead
+        case .confirmation: return confirmationBreach(rules)
+        case .response: return responseBreach(rules)
+        case .data, .trailers, .finish: return bodyBreach(event)
+        case .challenge, .newBody: return phase == .confirmed || phase == .trailing ? .headBeforeBodyBeforeTrailers : nil
+        }
+    }
+
+    private var lateHead: ContractRule {
+        phase == .declined ? .nothingAfterRedirect : .headBeforeBodyBeforeTrailers
+    }
+
+    private func confirmationBreach(_ rules: Rules) -> ContractRule? {
+        switch phase {
+        case .awaitingResponse: rules.offersCached ? nil : .confirmsOnlyWhatWasOffered
+        case .receiving, .trailing: rules.offersCached ? .confirmedOrReplaced : .confirmsOnlyWhatWasOffered
+        case .making, .made, .deciding, .declined, .confirmed, .ended, .redirected, .stopped: lateHead
+        }
+    }
+
+    private func responseBreach(_ rules: Rules) -> ContractRule? {
+        switch phase {
+        case .awaitingResponse, .declined: nil
+        case .receiving: rules.allowsParts ? nil : .oneResponse
+        case .confirmed: .confirmedOrReplaced
+        case .making, .made, .deciding, .trailing, .ended, .redirected, .stopped: .headBeforeBodyBeforeTrailers
+        }
+    }
+
+    private func bodyBreach(_ event: Event) -> ContractRule? {
+        switch phase {
+        case .awaitingResponse, .declined: .responseFirst
+        case .confirmed: event == .finish ? nil : .noDataAfterConfirmation
+        case .trailing: event == .finish ? nil : .headBeforeBodyBeforeTrailers
+        case .receiving, .making, .made, .deciding, .ended, .redirected, .stopped: nil
+        }
+    }
+}
+
+extension EventOrder: AtomicRepresentable {
+    typealias AtomicRepresentation = UInt32.AtomicRepresentation
+
+    static func encodeAtomicRepresentation(_ value: consuming EventOrder) -> AtomicRepresentation {
+        UInt32.encodeAtomicRepresentation(UInt32(value.phase.rawValue) << 16 | UInt32(value.flags.rawValue))
+    }
+
+    static func decodeAtomicRepresentation(_ storage: consuming AtomicRepresentation) -> EventOrder {
+        let bits = UInt32.decodeAtomicRepresentation(storage)
+        var order = EventOrder()
+        order.phase = Phase(rawValue: UInt8(truncatingIfNeeded: bits >> 16)) ?? .stopped
+        order.flags = Flags(rawValue: UInt16(truncatingIfNeeded: bits))
+        return order
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a stage of the client chain may ask of the task that it works for.
+package protocol LoadDirector: AnyObject, Sendable {
+    /// The request of the attempt that runs.
+    var currentRequest: Request { get }
+
+    /// Ends the running attempt and starts one for `request`, as soon as the handler's call has returned.
+    ///
+    /// - Parameter wasPutOff: the handler was told to wait for the decision.
+    func follow(_ request: Request, wasPutOff: Bool)
+
+    /// A redirect whose decision was put off is not taken.
+    func declineRedirect()
+
+    /// The caller was asked something, or has answered: meanwhile no idle time passes.
+    func callerIsAsked(_ isAsked: Bool)
+
+    /// Ends the load: the caller hears `error`.
+    func end(with error: LoadError)
+}

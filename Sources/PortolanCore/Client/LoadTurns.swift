@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// Puts the calls into one load in turn: a call that comes while another runs is remembered and made by whoever runs.
+///
+/// A load that hands each call it gets to ``take(_:perform:)`` needs no lock of its own, and a resume can't overtake the pause that it answers.
+public struct LoadTurns: ~Copyable, Sendable {
+    /// What a load can be called for. Of several that wait, the lowest value comes first; one that waits already is not remembered twice.
+    public struct Turn: OptionSet, Hashable, Sendable {
+        public let rawValue: UInt8
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        public static let stop = Self(rawValue: 1 << 0)
+        public static let start = Self(rawValue: 1 << 1)
+        public static let resume = Self(rawValue: 1 << 2)
+    }
+
+    private static let running: UInt16 = 1 << 8
+    private let state = Atomic<UInt16>(0)
+
+    public init() {}
+
+    /// Calls `perform` with `turn` now, or leaves it to the thread that is in a turn just now.
+    ///
+    /// In the first case it goes on with the turns that other threads leave meanwhile.
+    public func take(_ turn: Turn, perform: (Turn) -> Void) {
+        let before = state.bitwiseOr(Self.running | UInt16(turn.rawValue), ordering: .acquiringAndReleasing).oldValue
+        guard before & Self.running == 0 else { return }
+        while let turn = nextTurn() { perform(turn) }
+    }
+
+    private func nextTurn() -> Turn? {
+        var old = state.load(ordering: .acquiring)
+        while true {
+            let waiting = old & ~Self.running
+            let first = waiting & (~waiting &+ 1)
+            let new = waiting == 0 ? 0 : old & ~first
+            let (exchanged, original) = state.weakCompareExchange(
+                expected: old, desired: new, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
+            if exchanged { return waiting == 0 ? nil : Turn(rawValue: UInt8(truncatingIfNeeded: first)) }
+            old = original
+        }
+    }
+}

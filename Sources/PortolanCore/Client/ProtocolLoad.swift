@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One load in progress, as a handler made it.
+///
+/// All three calls may come on any thread, also while the load is calling its client; ``LoadTurns`` puts them in turn for a load that wants it so.
+public protocol ProtocolLoad: AnyObject, Sendable {
+    /// Begins. Called at most once, and before anything else; the load may call its client from inside, up to the end.
+    func startLoading()
+
+    /// Ends the load: what it holds is let go, and no event may follow. Idempotent; may come before the start, and is not called after the
+    /// load's own end.
+    func stopLoading()
+
+    /// Goes on after the client's answer `.pause`. Comes at most once for each such answer; it may overtake the return of that answer.
+    func resumeLoading()
+}
+
+/// A load that only fails, for handlers that know at once that they cannot serve a request.
+public final class FailedLoad: ProtocolLoad {
+    private let error: LoadError
+    private let client: any ProtocolClient
+
+    public init(_ error: LoadError, client: any ProtocolClient) {
+        self.error = error
+        self.client = client
+    }
+
+    public func startLoading() { client.didFail(with: error) }
+    public func stopLoading() {}
+    public func resumeLoading() {}
+}

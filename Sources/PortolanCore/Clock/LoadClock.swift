@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// The time that loads go by: tests have one of their own, and move it.
+public protocol LoadClock: Sendable {
+    /// Time since an origin of the clock's own; never goes back. May be a few milliseconds coarse.
+    var now: Duration { get }
+
+    /// Calls the alarm's action when `deadline` has come, on a thread of the clock's.
+    func schedule(_ alarm: LoadAlarm, at deadline: Duration)
+}
+
+/// Something to do at a time, unless it is called off.
+public final class LoadAlarm: Sendable {
+    private let action: Mutex<(@Sendable () -> Void)?>
+
+    public init(_ action: @escaping @Sendable () -> Void) {
+        self.action = Mutex(action)
+    }
+
+    public var isPending: Bool {
+        action.withLock { $0 != nil }
+    }
+
+    /// For clocks: does it, once.
+    public func fire() {
+        let action = self.action.withLock { action in
+            defer { action = nil }
+            return action
+        }
+        action?()
+    }
+
+    /// Any thread. The action is let go of at once.
+    public func cancel() {
+        action.withLock { $0 = nil }
+    }
+}

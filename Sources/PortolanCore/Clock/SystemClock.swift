@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The system's monotonic time, with one thread that waits for the next deadline.
+public final class SystemClock: LoadClock {
+    public static let shared = SystemClock()
+
+    private struct State {
+        var alarms = AlarmQueue()
+        var hasThread = false
+    }
+
+    private let monitor = Monitor(State())
+
+    public init() {}
+
+    public var now: Duration { MonotonicTime.coarseNow }
+
+    public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
+        let needsThread = monitor.withLock { state in
+            state.alarms.insert(alarm, at: deadline)
+            defer { state.hasThread = true }
+            return !state.hasThread
+        }
+        guard needsThread else { return monitor.signalling { _ in } }
+        do throws(LoadError) {
+            try PlatformThread.start { [self] in run() }
+        } catch {
+            // Without a thread nothing would ever fire: the next call tries again.
+            monitor.withLock { $0.hasThread = false }
+        }
+    }
+
+    private func run() {
+        while true {
+            let next = monitor.withLock { $0.alarms.nextDeadline } ?? .seconds(3600) + MonotonicTime.now
+            let limit = next - MonotonicTime.now
+            if limit > .zero {
+                _ = monitor.wait(atMost: limit) { state in
+                    (state.alarms.nextDeadline ?? next) < next ? true : nil
+                }
+            }
+            let due = monitor.withLock { $0.alarms.removeDue(at: MonotonicTime.now) }
+            for alarm in due { alarm.fire() }
+        }
+    }
+}

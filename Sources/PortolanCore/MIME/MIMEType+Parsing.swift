@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension MIMEType {
+    /// Reads a MIME type, forgiving what the web forgives: parameters that are malformed, empty or repeated are left out.
+    ///
+    /// - Parameter text: The type with its parameters, as in a `Content-Type` field. White space around it is removed.
+    /// - Returns: `nil` if type or subtype is missing or is not an HTTP token.
+    /// - Complexity: O(*n*), *n* being the length of the text, however many parameters it has.
+    ///
+    /// Source: WHATWG MIME Sniffing, "parse a MIME type".
+    public init?(parsing text: String) {
+        self.init(parsingUTF8: text.utf8.span)
+    }
+
+    /// Reads a MIME type from the bytes of a header field, each byte being one code point (ISO-8859-1).
+    ///
+    /// Source: WHATWG MIME Sniffing, "parse a MIME type from bytes".
+    public init?(parsing bytes: Span<UInt8>) {
+        var isASCII = true
+        for index in bytes.indices where bytes[index] >= 0x80 { isASCII = false }
+        if isASCII {
+            self.init(parsingUTF8: bytes)
+        } else {
+            var scalars = String.UnicodeScalarView()
+            for index in bytes.indices { scalars.append(Unicode.Scalar(bytes[index])) }
+            self.init(parsing: String(scalars))
+        }
+    }
+
+    private init?(parsingUTF8 input: Span<UInt8>) {
+        let whole = Self.trimmed(0..<input.count, in: input)
+        let bytes = input.extracting(whole)
+
+        let slash = Self.firstIndex(of: ASCII.slash, orEndOf: bytes, from: 0)
+        guard slash < bytes.count, ASCII.isHTTPToken(bytes.extracting(0..<slash)) else { return nil }
+
+        let end = Self.firstIndex(of: ASCII.semicolon, orEndOf: bytes, from: slash + 1)
+        let subtype = Self.trimmedAtEnd(slash + 1..<end, in: bytes)
+        guard ASCII.isHTTPToken(bytes.extracting(subtype)) else { return nil }
+
+        let essence = ASCII.lowercased(bytes.extracting(0..<subtype.upperBound))
+        self.init(unchecked: essence, parameters: Self.parameters(in: bytes, from: end))
+    }
+
+    /// Reads the parameters that start with the semicolon at `start`; none if that is the end.
+    private static func parameters(in bytes: Span<UInt8>, from start: Int) -> [Parameter] {
+        var parameters = ParameterList()
+        var position = start
+        while position < bytes.count {
+            position += 1  // the semicolon
+            while position < bytes.count, ASCII.isHTTPWhitespace(bytes[position]) { position += 1 }
+
+            let nameStart = position
+            while position < bytes.count, bytes[position] != ASCII.semicolon, bytes[position] != ASCII.equals { position += 1 }
+            let name = nameStart..<position
+            if position < bytes.count {
+                if bytes[position] == ASCII.semicolon { continue }
+                position += 1  // the equals sign
+            }
+            guard position < bytes.count else { break }
+
+            let isNameLegal = ASCII.isHTTPToken(bytes.extracting(name))
+            if bytes[position] == ASCII.quote {
+                let value = HTTPQuotedString.collectValue(in: bytes, at: &position)
+                position = firstIndex(of: ASCII.semicolon, orEndOf: bytes, from: position)
+                guard isNameLegal, ASCII.isHTTPQuotedStringToken(value.span) else { continue }
+                parameters.append(name: bytes.extracting(name), value: value.span)
+            } else {
+                let valueStart = position
+                position = firstIndex(of: ASCII.semicolon, orEndOf: bytes, from: position)
+                let value = trimmedAtEnd(valueStart..<position, in: bytes)
+                guard !value.isEmpty, isNameLegal, ASCII.isHTTPQuotedStringToken(bytes.extracting(value)) else { continue }
+                parameters.append(name: bytes.extracting(name), value: bytes.extracting(value))
+            }
+        }
+        return parameters.elements
+    }
+
+    private static func firstIndex(of byte: UInt8, orEndOf bytes: Span<UInt8>, from start: Int) -> Int {
+        var index = start
+        while index < bytes.count, bytes[index] != byte { index += 1 }
+        return index
+    }
+
+    private static func trimmed(_ range: Range<Int>, in bytes: Span<UInt8>) -> Range<Int> {
+        var range = trimmedAtEnd(range, in: bytes)
+        while let first = range.first, ASCII.isHTTPWhitespace(bytes[first]) { range = range.dropFirst() }
+        return range
+    }
+
+    private static func trimmedAtEnd(_ range: Range<Int>, in bytes: Span<UInt8>) -> Range<Int> {
+        var range = range
+        while let last = range.last, ASCII.isHTTPWhitespace(bytes[last]) { range = range.dropLast() }
+        return range
+    }
+}
+
+/// Parameters being collected, of which the first with a name wins.
+private struct ParameterList {
+    private(set) var elements: [MIMEType.Parameter] = []
+
+    /// The names of `elements`, kept once there are too many to look through one by one.
+    private var names: Set<String> = []
+    private static let fewElements = 8
+
+    mutating func append(name: Span<UInt8>, value: Span<UInt8>) {
+        let name = ASCII.lowercased(name)
+        if elements.count <= Self.fewElements {
+            guard !elements.contains(where: { $0.name == name }) else { return }
+            if elements.count == Self.fewElements { names = Set(elements.map(\.name) + [name]) }
+        } else {
+            guard names.insert(name).inserted else { return }
+        }
+        elements.append(MIMEType.Parameter(name: name, value: ASCII.text(value)))
+    }
+}

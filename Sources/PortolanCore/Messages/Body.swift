@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The bytes that a request sends.
+public struct Body: Sendable {
+    /// How many bytes it has; `nil` where that is not known beforehand.
+    public let length: Int64?
+    /// Whether ``makeReader()`` works more than once, so that the body can be sent again after a redirect or a challenge.
+    public let isRewindable: Bool
+    private let open: @Sendable () throws(LoadError) -> any BodyReader
+
+    /// A body that comes from elsewhere.
+    ///
+    /// - Parameters:
+    ///   - length: in bytes, if it is known; a reader that gives more or fewer makes the load fail.
+    ///   - isRewindable: whether `open` can be called again, each time for a reader at the start.
+    public init(length: Int64?, isRewindable: Bool, open: @escaping @Sendable () throws(LoadError) -> any BodyReader) {
+        self.length = length
+        self.isRewindable = isRewindable
+        self.open = open
+    }
+
+    /// A reader at the first byte.
+    public func makeReader() throws(LoadError) -> any BodyReader {
+        try open()
+    }
+}
+
+/// Gives the bytes of a body, in order, to one caller at a time.
+public protocol BodyReader: AnyObject, Sendable {
+    /// Appends bytes to `buffer`, as many as there are and fit, without waiting.
+    ///
+    /// After ``BodyRead/wait``, `whenReady` is called once, on any thread, when another read is worth while; it may be called before this
+    /// function returns. After any other answer it is not called.
+    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead
+    /// Lets go of what the reader holds; no read follows. Any thread, more than once.
+    func close()
+}
+
+/// The answer to a read of a body.
+public enum BodyRead: Sendable {
+    /// Bytes were appended, one at least.
+    case bytes
+    /// Nothing yet.
+    case wait
+    case end
+    case failed(LoadError)
+}

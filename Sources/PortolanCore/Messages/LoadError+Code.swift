@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+extension LoadError {
+    /// What went wrong, as a number that stays the same over releases and crosses the plugin boundary unchanged
+    /// (`portolan_code` in `portolan/error.h`).
+    ///
+    /// The set is open: a later release may add codes, and a plugin has its own under ``LoadError/domain``.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: Int32
+        public init(rawValue: Int32) { self.rawValue = rawValue }
+    }
+}
+
+extension LoadError.Code {
+    /// The cause is not known.
+    public static let unknown = Self(rawValue: -1)
+    /// The URL is malformed for its scheme.
+    public static let badURL = Self(rawValue: -2)
+    /// No handler takes this request.
+    public static let unsupportedScheme = Self(rawValue: -3)
+    /// Method, field or property that the handler cannot serve.
+    public static let badRequest = Self(rawValue: -4)
+    /// Nothing exists at that URL.
+    public static let notFound = Self(rawValue: -5)
+    /// It exists but may not be read.
+    public static let accessDenied = Self(rawValue: -6)
+    /// The URL names a directory.
+    public static let isDirectory = Self(rawValue: -7)
+    /// A FIFO, socket or device.
+    public static let notRegularFile = Self(rawValue: -8)
+    /// The range lies outside the resource.
+    public static let rangeNotSatisfiable = Self(rawValue: -9)
+    /// The caller cancelled.
+    public static let cancelled = Self(rawValue: -10)
+    /// Idle or total time-out.
+    public static let timedOut = Self(rawValue: -11)
+    /// Redirect limit reached.
+    public static let tooManyRedirects = Self(rawValue: -12)
+    /// Target malformed or not allowed.
+    public static let badRedirect = Self(rawValue: -13)
+    /// Credential missing or rejected.
+    public static let authenticationRequired = Self(rawValue: -14)
+    /// A challenge was answered with cancel.
+    public static let authenticationCancelled = Self(rawValue: -15)
+    /// The upload body could not be read or rewound.
+    public static let bodyFailed = Self(rawValue: -16)
+    /// Host name does not resolve.
+    public static let nameNotFound = Self(rawValue: -17)
+    /// No connection could be made.
+    public static let cannotConnect = Self(rawValue: -18)
+    /// The connection ended early.
+    public static let connectionLost = Self(rawValue: -19)
+    /// TLS failed.
+    public static let secureConnectionFailed = Self(rawValue: -20)
+    /// The peer's answer breaks its protocol.
+    public static let badResponse = Self(rawValue: -21)
+    /// Fewer bytes came than were announced.
+    public static let truncated = Self(rawValue: -22)
+    /// The content coding is malformed.
+    public static let decodingFailed = Self(rawValue: -23)
+    /// A configured size or ratio limit was met.
+    public static let limitExceeded = Self(rawValue: -24)
+    /// Loads inside loads deeper than the limit.
+    public static let nestedTooDeep = Self(rawValue: -25)
+    /// Reading or writing failed (errno in the message).
+    public static let ioFailed = Self(rawValue: -26)
+    /// Memory could not be had.
+    public static let noMemory = Self(rawValue: -27)
+    /// No descriptor, thread or slot is free.
+    public static let noResources = Self(rawValue: -28)
+    /// This host does not offer what was asked.
+    public static let notOffered = Self(rawValue: -29)
+    /// A handler broke a rule of the contract; the message starts with the rule's ID.
+    public static let protocolViolation = Self(rawValue: -30)
+    /// The library or manifest can't be used.
+    public static let pluginNotLoadable = Self(rawValue: -31)
+    /// The plugin's init refused to start.
+    public static let pluginRefused = Self(rawValue: -32)
+
+    /// Every published code with its name.
+    public static let published: [(code: Self, name: String)] = [
+        (.unknown, "unknown"),
+        (.badURL, "badURL"),
+        (.unsupportedScheme, "unsupportedScheme"),
+        (.badRequest, "badRequest"),
+        (.notFound, "notFound"),
+        (.accessDenied, "accessDenied"),
+        (.isDirectory, "isDirectory"),
+        (.notRegularFile, "notRegularFile"),
+        (.rangeNotSatisfiable, "rangeNotSatisfiable"),
+        (.cancelled, "cancelled"),
+        (.timedOut, "timedOut"),
+        (.tooManyRedirects, "tooManyRedirects"),
+        (.badRedirect, "badRedirect"),
+        (.authenticationRequired, "authenticationRequired"),
+        (.authenticationCancelled, "authenticationCancelled"),
+        (.bodyFailed, "bodyFailed"),
+        (.nameNotFound, "nameNotFound"),
+        (.cannotConnect, "cannotConnect"),
+        (.connectionLost, "connectionLost"),
+        (.secureConnectionFailed, "secureConnectionFailed"),
+        (.badResponse, "badResponse"),
+        (.truncated, "truncated"),
+        (.decodingFailed, "decodingFailed"),
+        (.limitExceeded, "limitExceeded"),
+        (.nestedTooDeep, "nestedTooDeep"),
+        (.ioFailed, "ioFailed"),
+        (.noMemory, "noMemory"),
+        (.noResources, "noResources"),
+        (.notOffered, "notOffered"),
+        (.protocolViolation, "protocolViolation"),
+        (.pluginNotLoadable, "pluginNotLoadable"),
+        (.pluginRefused, "pluginRefused"),
+    ]
+}
+
+extension LoadError.Code: CustomStringConvertible {
+    /// The published name, or the number of a code that has none.
+    public var description: String {
+        Self.published.first { $0.code == self }?.name ?? String(rawValue)
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Why a load, or the set-up of one, failed.
+///
+/// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values quoted,
+/// and how to mend it. ``cause`` leads to the error underneath, where there is one.
+public struct LoadError: Error, Sendable {
+    public var code: Code
+    /// The reverse-DNS name of whoever defines `code`; `nil` for the published codes of ``Code``.
+    public var domain: String?
+    public var message: String
+    public var cause: (any Error)?
+    /// The rule of the contract that a handler broke; not `nil` exactly where the core says ``Code/protocolViolation``.
+    public private(set) var rule: ContractRule?
+
+    public init(_ code: Code, domain: String? = nil, message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.domain = domain
+        self.message = message
+        self.cause = cause
+    }
+
+    package init(violating rule: ContractRule, _ detail: String? = nil) {
+        self.init(.protocolViolation, message: "\(rule.id): \(detail ?? rule.sentence)")
+        self.rule = rule
+    }
+}
+
+extension LoadError: Equatable {
+    /// Equal in code, domain and message; causes are not compared.
+    public static func == (a: LoadError, b: LoadError) -> Bool {
+        a.code == b.code && a.domain == b.domain && a.message == b.message
+    }
+}
+
+extension LoadError: CustomStringConvertible {
+    /// The message, then each cause after a colon.
+    public var description: String {
+        guard let cause else { return message }
+        return "\(message): \(cause)"
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// A callback for one answer: called once, by whoever answers first, and not while it is held back.
+final class Reply<Answer: Sendable>: Sendable {
+    private struct State {
+        var callback: (@Sendable (Answer) -> Void)?
+        var isHeld = false
+        var answer: Answer?
+
+        mutating func take() -> (@Sendable () -> Void)? {
+            guard !isHeld, let answer, let callback else { return nil }
+            self.callback = nil
+            return { callback(answer) }
+        }
+    }
+
+    private let state: Mutex<State>
+
+    init(_ callback: @escaping @Sendable (Answer) -> Void) {
+        state = Mutex(State(callback: callback))
+    }
+
+    func answer(_ answer: Answer) {
+        state.withLock { state in
+            if state.answer == nil { state.answer = answer }
+            return state.take()
+        }?()
+    }
+
+    /// Keeps an answer back until ``release()``: a load that goes on inside the callback must not do so inside the call that asked.
+    func hold() {
+        state.withLock { $0.isHeld = true }
+    }
+
+    func release() {
+        state.withLock { state in
+            state.isHeld = false
+            return state.take()
+        }?()
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+
+/// Which redirects a loader follows.
+public struct RedirectPolicy: Sendable {
+    /// What happens to a redirect; the meanings are those of the Fetch Standard's redirect modes.
+    public enum Mode: Sendable {
+        case follow
+        /// The redirect's own response is delivered.
+        case manual
+        /// The load fails with ``LoadError/Code/badRedirect``.
+        case error
+    }
+
+    public var mode: Mode
+    /// How many redirects one load follows; one more fails it with ``LoadError/Code/tooManyRedirects``.
+    public var limit: Int
+    /// Schemes to which a redirect leads only from a URL of the same scheme. By default `file`, so that no server reads the user's files.
+    public var closedSchemes: Set<String>
+
+    public init(mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"]) {
+        self.mode = mode
+        self.limit = limit
+        self.closedSchemes = closedSchemes
+    }
+}
+
+/// What the caller says to a redirect.
+public enum RedirectDecision: Sendable {
+    /// Load this request next; usually the one that was proposed.
+    case follow(Request)
+    /// Deliver the redirect's own response.
+    case deliver
+}
+
+extension RedirectPolicy {
+    /// Fields that tell who the caller is: they never follow to another scheme, host or port.
+    private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
+
+    /// What is really requested when a handler proposes `proposed` as the successor of `current`.
+    ///
+    /// - Throws: ``LoadError/Code/tooManyRedirects`` or ``LoadError/Code/badRedirect``.
+    func successor(of current: Request, proposed: Request, count: Int) throws(LoadError) -> Request {
+        guard count < limit else {
+            throw LoadError(
+                .tooManyRedirects,
+                message: "stopped after \(limit) redirects, the limit; the next one leads to \(proposed.url.shortDescription)")
+        }
+        if closedSchemes.contains(String(proposed.url.scheme)), proposed.url.scheme != current.url.scheme {
+            throw LoadError(
+                .badRedirect,
+                message: "a redirect from \(current.url.scheme): to \(proposed.url.shortDescription) was refused; "
+                    + "load that URL itself if it is wanted")
+        }
+        var next = proposed
+        next.marks = current.marks
+        next.nestingDepth = current.nestingDepth
+        if !next.url.hasSameOrigin(as: current.url) {
+            for name in Self.credentialFields { next.fields[name] = nil }
+        }
+        return next
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// Decides each redirect, by the policy and by the caller, and has the task follow it.
+package final class RedirectStage: ClientStage {
+    /// Asks the caller, who answers once, now or later.
+    package typealias Question =
+        @Sendable (_ proposed: Request, _ response: Response, _ decide: @escaping @Sendable (RedirectDecision) -> Void) -> Void
+
+    package let next: any ProtocolClient
+    private let policy: RedirectPolicy
+    private let director: any LoadDirector
+    private let ask: Question
+    private let count = Mutex(0)
+
+    package init(policy: RedirectPolicy, director: any LoadDirector, ask: @escaping Question, next: any ProtocolClient) {
+        self.policy = policy
+        self.director = director
+        self.ask = ask
+        self.next = next
+    }
+
+    package func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        switch policy.mode {
+        case .follow: break
+        case .manual: return .keepGoing
+        case .error:
+            director.end(
+                with: LoadError(.badRedirect, message: "redirected to \(request.url.shortDescription), but redirects are errors here"))
+            return .stopped
+        }
+        do throws(LoadError) {
+            let successor = try successor(of: request)
+            return decide(on: successor, redirectResponse)
+        } catch {
+            director.end(with: error)
+            return .stopped
+        }
+    }
+
+    private func successor(of proposed: Request) throws(LoadError) -> Request {
+        let followed = count.withLock { count in
+            defer { count += 1 }
+            return count
+        }
+        return try policy.successor(of: director.currentRequest, proposed: proposed, count: followed)
+    }
+
+    private func decide(on successor: Request, _ response: Response) -> Flow {
+        let box = DecisionBox()
+        ask(successor, response) { [self] decision in
+            guard box.answer(decision) == .isLate else { return }
+            switch decision {
+            case .follow(let request): director.follow(request, wasPutOff: true)
+            case .deliver: director.declineRedirect()
+            }
+        }
+        switch box.answerSoFar() {
+        case .follow(let request):
+            director.follow(request, wasPutOff: false)
+            return .stopped
+        case .deliver: return .keepGoing
+        case nil: return .pause
+        }
+    }
+}
+
+/// One decision, which may come before or after someone stops waiting for it.
+private final class DecisionBox: Sendable {
+    enum Arrival { case inTime, isLate, again }
+
+    private enum State {
+        case asked
+        case answered(RedirectDecision)
+        case putOff, done
+    }
+
+    private let state = Mutex(State.asked)
+
+    func answer(_ decision: RedirectDecision) -> Arrival {
+        state.withLock { state in
+            switch state {
+            case .asked:
+                state = .answered(decision)
+                return .inTime
+            case .putOff:
+                state = .done
+                return .isLate
+            case .answered, .done: return .again
+            }
+        }
+    }
+
+    /// `nil`: none yet; it will be late.
+    func answerSoFar() -> RedirectDecision? {
+        state.withLock { state in
+            guard case .answered(let decision) = state else {
+                state = .putOff
+                return nil
+            }
+            state = .done
+            return decision
+        }
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+public import HTTPTypes
+
+/// Follows a load, in the order in which things happen, and decides where it asks.
+///
+/// Calls are serial, on the ``DeliveryQueue`` that the load was started with. Every member has a default: data is dropped, redirects are followed,
+/// challenges get default handling.
+public protocol LoadDelegate: AnyObject, Sendable {
+    /// The response; again for each part of a multipart load.
+    ///
+    /// - Returns: `.pause` delivers nothing more until ``LoadTask/resume()``; `.stopped` ends the load as ``LoadTask/cancel()`` does.
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow
+
+    /// The next bytes, lent until the call returns: copy what you keep. Answers as for the response.
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow
+
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response)
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields)
+    func loadTask(_ task: LoadTask, didReach step: LoadStep)
+    /// More of the request's body is on its way; the counts are in ``LoadTask/progress``.
+    func loadTaskDidSend(_ task: LoadTask)
+
+    /// - Parameters:
+    ///   - request: what would be loaded next, credentials for another origin already taken out.
+    ///   - decide: to be called once, now or later, from any thread.
+    func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)
+
+    /// To be answered once, now or later, from any thread.
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge)
+
+    /// The challenge need no longer be answered.
+    func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge)
+
+    /// The request's body has to be sent again. By default it is the request's own, if it can be read twice.
+    func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
+
+    /// The last call; `nil` where the load is complete.
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?)
+}
+
+extension LoadDelegate {
+    public func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { .keepGoing }
+    public func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow { .keepGoing }
+    public func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {}
+    public func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {}
+    public func loadTask(_ task: LoadTask, didReach step: LoadStep) {}
+    public func loadTaskDidSend(_ task: LoadTask) {}
+    public func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        decide(.follow(request))
+    }
+    public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
+    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {}
+    public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
+        let body = task.currentRequest.body
+        answer(body.flatMap { $0.isRewindable ? $0 : nil })
+    }
+    public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
+}
+
+/// A delegate that keeps what it is for, and hands everything else to another one, if there is one.
+protocol DelegatingDelegate: LoadDelegate {
+    var delegate: (any LoadDelegate)? { get }
+}
+
+/// A delegate that holds events back while its task is suspended.
+protocol EventHoldingDelegate: LoadDelegate {
+    func taskWasResumed(_ task: LoadTask)
+}
+
+/// What decides when there is no delegate.
+private final class NoDelegate: LoadDelegate {
+    static let shared = NoDelegate()
+}
+
+extension DelegatingDelegate {
+    private var decider: any LoadDelegate { delegate ?? NoDelegate.shared }
+
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { delegate?.loadTask(task, didReceiveInterim: response) }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { delegate?.loadTask(task, didReceiveTrailers: fields) }
+    func loadTask(_ task: LoadTask, didReach step: LoadStep) { delegate?.loadTask(task, didReach: step) }
+    func loadTaskDidSend(_ task: LoadTask) { delegate?.loadTaskDidSend(task) }
+    func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        decider.loadTask(task, willRedirectTo: request, response: response, decide: decide)
+    }
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { decider.loadTask(task, didReceive: challenge) }
+    func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { delegate?.loadTask(task, didCancel: challenge) }
+    func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
+        decider.loadTask(task, needsNewBody: answer)
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// One load, from the request to its end: redirects, challenges and several handlers included.
+///
+/// Every member may be called from any thread, at any moment of the load.
+public final class LoadTask: Sendable {
+    /// The request that the task was made with.
+    public let originalRequest: Request
+    let loader: Loader
+    let delegate: any LoadDelegate
+    /// A limit on the whole body, for those who collect it.
+    let bodyLimit: Int64?
+    private let machine: Mutex<LoadTaskMachine>
+    private let timer: LoadTimer
+    let counts = LoadCounts()
+    private let openQuestions = Atomic(0)
+
+    init(_ request: Request, loader: Loader, delegate: any LoadDelegate, bodyLimit: Int64? = nil) {
+        originalRequest = request
+        self.loader = loader
+        self.delegate = delegate
+        self.bodyLimit = bodyLimit
+        machine = Mutex(LoadTaskMachine(request: request))
+        timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.filled(by: loader.configuration.timeouts))
+    }
+
+    // MARK: What is known of it
+
+    public enum State: Hashable, Sendable {
+        /// Made, not yet started by ``LoadTask/resume()``.
+        case created, running, suspended, ended
+    }
+
+    public var state: State {
+        machine.withLock { machine in
+            switch machine.phase {
+            case .created: .created
+            case .ended: .ended
+            case .launching, .running: machine.isSuspended ? .suspended : .running
+            }
+        }
+    }
+
+    /// What is loaded now: the original request, or where redirects led, in canonical form.
+    public var currentRequest: Request { machine.withLock { $0.request } }
+    public var progress: LoadProgress { counts.progress }
+    public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
+    public var priority: LoadPriority { originalRequest.priority }
+
+    // MARK: What the caller does
+
+    /// Starts the task, or lets it go on after ``suspend()`` or a delegate's `.pause`.
+    ///
+    /// A load whose handler needs nothing from outside may end before this returns.
+    public func resume() {
+        if state == .created, machine.withLock({ [chain = makeChain()] in $0.start(chain: chain) }) {
+            timer.start(self)
+            launch(originalRequest)
+        } else {
+            machine.withLock { $0.unsuspend() }?.unsuspend()
+            readMore()
+            (delegate as? any EventHoldingDelegate)?.taskWasResumed(self)
+        }
+    }
+
+    /// Delivers nothing more until ``resume()``; a handler that is told so stops fetching. What was handed to a delivery queue already still arrives.
+    public func suspend() {
+        machine.withLock { $0.suspend() }?.suspend()
+    }
+
+    /// Ends the load with ``LoadError/Code/cancelled``. Once it has ended, does nothing.
+    public func cancel() {
+        end(with: LoadError(.cancelled, message: "the load of \(originalRequest.url.shortDescription) was cancelled"))
+    }
+
+    // MARK: Attempts
+
+    private func makeChain() -> any ProtocolClient {
+        let client = TaskClient(task: self)
+        let authentication = AuthenticationStage(director: self, next: client)
+        return RedirectStage(
+            policy: loader.configuration.redirects, director: self,
+            ask: { [self] request, response, decide in
+                delegate.loadTask(self, willRedirectTo: request, response: response, decide: decide)
+            }, next: authentication)
+    }
+
+    private func launch(_ first: Request) {
+        var upcoming: Request? = first
+        while let request = upcoming {
+            do throws(LoadError) {
+                try start(request)
+            } catch {
+                return end(with: error)
+            }
+            upcoming = machine.withLock { $0.launched() }
+        }
+    }
+
+    /// Looks up a handler for `request` and starts its load.
+    private func start(_ request: Request) throws(LoadError) {
+        guard let chain = machine.withLock({ $0.chain }) else { return }
+        let entry = try loader.handler(for: request)
+        let canonical = entry.handler.canonicalRequest(for: request)
+        let record = AttemptRecord(entry: entry, loader: loader)
+        let attempt = Attempt(
+            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false, next: chain,
+            observer: record)
+        guard machine.withLock({ $0.begin(attempt, for: canonical) }) else { return entry.endLoad() }
+        attempt.start(entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt))
+    }
+
+    /// The reader has room again.
+    func readMore() {
+        machine.withLock { $0.attempt }?.resume()
+    }
+
+    /// Whether the caller wants nothing delivered; unlike ``state``, also after the handler's part has ended.
+    var isSuspended: Bool { machine.withLock { $0.isSuspended } }
+
+    /// Whether it is the caller who keeps the load from going on.
+    var isWaitingForCaller: Bool {
+        openQuestions.load(ordering: .relaxed) > 0
+            || machine.withLock { $0.isSuspended || $0.attempt?.isPaused == true }
+    }
+
+    // MARK: Events that concern the task itself
+
+    func noteActivity() {
+        timer.noteActivity()
+    }
+
+    func note(_ change: (inout LoadMetrics, Duration) -> Void) {
+        let time = timer.elapsed
+        machine.withLock { change(&$0.metrics, time) }
+    }
+
+    /// The end has come; the delegate hears it once.
+    func ended(with error: LoadError?) {
+        guard let children = machine.withLock({ $0.ended() }) else { return }
+        note { $0.end = $1 }
+        timer.stop()
+        for child in children { child.cancel() }
+        delegate.loadTask(self, didEndWith: error)
+    }
+}
+
+extension LoadTask: LoadDirector {
+    package func follow(_ request: Request, wasPutOff: Bool) {
+        let (attempt, launches) = machine.withLock { machine in (machine.attempt, machine.follow(request)) }
+        if wasPutOff { attempt?.takeRedirect() }
+        if launches { launch(request) }
+    }
+
+    package func declineRedirect() {
+        readMore()
+    }
+
+    package func callerIsAsked(_ isAsked: Bool) {
+        openQuestions.add(isAsked ? 1 : -1, ordering: .relaxed)
+        noteActivity()
+    }
+
+    package func end(with error: LoadError) {
+        switch machine.withLock({ $0.end() }) {
+        case .nothing: break
+        case .through(let attempt): attempt.end(with: error)
+        case .direct: ended(with: error)
+        }
+    }
+}
+
+extension LoadTask: CustomStringConvertible {
+    public var description: String { "LoadTask(\(originalRequest.url.shortDescription), \(state))" }
+}
+
+// MARK: Loads inside this one
+
+extension LoadTask {
+    func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        let outer = currentRequest
+        var inner = request
+        inner.nestingDepth = outer.nestingDepth + 1
+        let limit = loader.configuration.nestingLimit
+        guard inner.nestingDepth <= limit else {
+            return FailedLoad(
+                LoadError(
+                    .nestedTooDeep,
+                    message: "\(request.url.shortDescription) lies in \(inner.nestingDepth) other loads; the limit is \(limit)"),
+                client: client)
+        }
+        if let handler = machine.withLock({ $0.attempt })?.handler {
+            inner.marks.append(RequestMark(handler: handler, url: outer.url))
+        }
+        let load = NestedLoad(inner, outer: self, client: client)
+        guard machine.withLock({ $0.adopt(load.task) }) else {
+            return FailedLoad(LoadError(.cancelled, message: "the load around \(request.url.shortDescription) has ended"), client: client)
+        }
+        return load
+    }
+
+    func release(_ child: LoadTask) {
+        machine.withLock { $0.release(child) }
+    }
+}
+
+/// Whose load an attempt is, for the registry's count and the loader's log.
+private final class AttemptRecord: AttemptObserver {
+    private let entry: RegisteredHandler
+    private let loader: Loader
+
+    init(entry: RegisteredHandler, loader: Loader) {
+        self.entry = entry
+        self.loader = loader
+    }
+
+    func attemptObserved(breachOf rule: ContractRule, by handler: String) {
+        loader.report(breachOf: rule, by: handler)
+    }
+
+    func attemptEnded() { entry.endLoad() }
+}

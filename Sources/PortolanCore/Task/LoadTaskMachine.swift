@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The life of a task, through its attempts: which one runs, and who reports the end.
+struct LoadTaskMachine: ~Copyable {
+    enum Phase {
+        case created
+        /// A handler is looked up or started. A redirect that is followed meanwhile waits in `successor`, so that redirects do not nest.
+        case launching(Attempt?, successor: Request?)
+        case running(Attempt)
+        case ended
+    }
+
+    private(set) var phase = Phase.created
+    private(set) var request: Request
+    private(set) var chain: (any ProtocolClient)?
+    private(set) var isSuspended = false
+    var metrics = LoadMetrics()
+    private var children: [ObjectIdentifier: LoadTask] = [:]
+
+    init(request: Request) {
+        self.request = request
+    }
+
+    var attempt: Attempt? {
+        switch phase {
+        case .launching(let attempt, _): attempt
+        case .running(let attempt): attempt
+        case .created, .ended: nil
+        }
+    }
+
+    var isOver: Bool {
+        if case .ended = phase { true } else { false }
+    }
+
+    /// - Returns: whether the first attempt is to be launched.
+    mutating func start(chain: any ProtocolClient) -> Bool {
+        guard case .created = phase else { return false }
+        phase = .launching(nil, successor: nil)
+        self.chain = chain
+        return true
+    }
+
+    /// A handler was found for `request`, and `attempt` is about to be started.
+    ///
+    /// - Returns: whether to go on.
+    mutating func begin(_ attempt: Attempt, for request: Request) -> Bool {
+        guard case .launching = phase else { return false }
+        phase = .launching(attempt, successor: nil)
+        self.request = request
+        if isSuspended { attempt.suspend() }
+        return true
+    }
+
+    /// The attempt's start has returned.
+    ///
+    /// - Returns: the request to be launched next, where a redirect was followed meanwhile.
+    mutating func launched() -> Request? {
+        guard case .launching(let attempt, let successor) = phase else { return nil }
+        if let successor {
+            phase = .launching(nil, successor: nil)
+            return successor
+        }
+        if let attempt { phase = .running(attempt) }
+        return nil
+    }
+
+    /// A redirect is followed.
+    ///
+    /// - Returns: whether the caller is to launch it; otherwise whoever launches now does.
+    mutating func follow(_ request: Request) -> Bool {
+        switch phase {
+        case .launching(let attempt, _):
+            phase = .launching(attempt, successor: request)
+            metrics.redirectCount += 1
+            return false
+        case .running:
+            phase = .launching(nil, successor: nil)
+            metrics.redirectCount += 1
+            return true
+        case .created, .ended: return false
+        }
+    }
+
+    mutating func suspend() -> Attempt? {
+        isSuspended = true
+        return attempt
+    }
+
+    mutating func unsuspend() -> Attempt? {
+        isSuspended = false
+        return attempt
+    }
+
+    enum End {
+        case nothing
+        /// End this attempt; the end comes through its chain.
+        case through(Attempt)
+        /// No attempt runs: tell the caller.
+        case direct
+    }
+
+    /// Someone other than the handler ends the load.
+    mutating func end() -> End {
+        switch phase {
+        case .ended: return .nothing
+        case .running(let attempt), .launching(let attempt?, successor: nil): return .through(attempt)
+        case .created, .launching:
+            return .direct
+        }
+    }
+
+    /// The end has come to the end of the chain.
+    ///
+    /// - Returns: the loads inside this one, to be stopped; `nil` where it had ended before.
+    mutating func ended() -> [LoadTask]? {
+        guard !isOver else { return nil }
+        phase = .ended
+        chain = nil
+        defer { children = [:] }
+        return Array(children.values)
+    }
+
+    mutating func adopt(_ child: LoadTask) -> Bool {
+        guard !isOver else { return false }
+        children[ObjectIdentifier(child)] = child
+        return true
+    }
+
+    mutating func release(_ child: LoadTask) {
+        children[ObjectIdentifier(child)] = nil
+    }
+}

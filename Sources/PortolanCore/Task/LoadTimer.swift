@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// The time limits of one task.
+final class LoadTimer: Sendable {
+    private let clock: any LoadClock
+    private let timeouts: Timeouts
+    /// In nanoseconds of the clock.
+    private let startTime = Atomic<Int64>(0)
+    private let lastActivity = Atomic<Int64>(0)
+    private let alarm = Mutex<LoadAlarm?>(nil)
+
+    init(clock: any LoadClock, timeouts: Timeouts) {
+        self.clock = clock
+        self.timeouts = timeouts
+    }
+
+    var elapsed: Duration {
+        clock.now - .nanoseconds(startTime.load(ordering: .relaxed))
+    }
+
+    func start(_ task: LoadTask) {
+        let now = clock.now
+        startTime.store(now.nanoseconds, ordering: .relaxed)
+        lastActivity.store(now.nanoseconds, ordering: .relaxed)
+        arm(task, at: nextDeadline(now))
+    }
+
+    func noteActivity() {
+        guard timeouts.idle != nil else { return }
+        lastActivity.store(clock.now.nanoseconds, ordering: .relaxed)
+    }
+
+    func stop() {
+        let alarm = self.alarm.withLock { alarm in
+            defer { alarm = nil }
+            return alarm
+        }
+        alarm?.cancel()
+    }
+
+    private func nextDeadline(_ now: Duration) -> Duration? {
+        let total = timeouts.total.map { $0 + .nanoseconds(startTime.load(ordering: .relaxed)) }
+        let idle = timeouts.idle.map { $0 + .nanoseconds(lastActivity.load(ordering: .relaxed)) }
+        guard let total, let idle else { return total ?? idle }
+        return min(total, idle)
+    }
+
+    private func arm(_ task: LoadTask, at deadline: Duration?) {
+        guard let deadline else { return }
+        let alarm = LoadAlarm { [self] in expire(task) }
+        self.alarm.withLock { $0 = alarm }
+        clock.schedule(alarm, at: deadline)
+        if task.state == .ended { stop() }
+    }
+
+    private func expire(_ task: LoadTask) {
+        let now = clock.now
+        if let total = timeouts.total, elapsed >= total {
+            return task.end(with: Self.error("\(task.originalRequest.url.shortDescription) took longer than \(total) in all"))
+        }
+        if task.isWaitingForCaller { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
+        if let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
+            return task.end(with: Self.error("nothing came from \(task.currentRequest.url.shortDescription) for \(idle)"))
+        }
+        arm(task, at: nextDeadline(now))
+    }
+
+    private static func error(_ what: String) -> LoadError {
+        LoadError(.timedOut, message: "\(what); raise the time-out, or try again")
+    }
+}
+
+extension Timeouts {
+    func filled(by defaults: Timeouts) -> Timeouts {
+        Timeouts(idle: idle ?? defaults.idle, total: total ?? defaults.total)
+    }
+}
+
+extension Duration {
+    fileprivate var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
+    }
+}

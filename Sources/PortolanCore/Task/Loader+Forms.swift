@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+
+/// The caller's forms: each is a delegate of its own kind on the same ``LoadTask``.
+extension Loader {
+    /// Loads a URL's whole body into memory.
+    ///
+    ///     let (body, response) = try await loader.data(from: "data:,Hello")
+    ///
+    /// A load that needs nothing from outside ends without suspending the caller. Cancelling the surrounding task cancels the load.
+    ///
+    /// - Throws: why the load failed; ``LoadError/Code/badURL`` if `url` is none.
+    public func data(from url: String) async throws(LoadError) -> (Data, Response) {
+        try await data(for: Request(url))
+    }
+
+    /// Loads the whole body of a request into memory; of several parts, the last one.
+    ///
+    /// - Parameter delegate: hears of redirects, challenges and the like, on the load's own threads; not of the response and the data.
+    /// - Throws: why the load failed; ``LoadError/Code/limitExceeded`` over ``Configuration/collectedBodyLimit``.
+    public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
+        let (task, collector) = collect(request, delegate)
+        task.resume()
+        if let outcome = collector.outcome { return try outcome.get() }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                collector.whenEnded { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            task.cancel()
+        }
+        return try outcome.get()
+    }
+
+    /// Loads a request and gives its body in pieces, as fast as the caller takes them.
+    ///
+    /// - Throws: why no response came. What goes wrong later, the sequence throws.
+    public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
+        let queue = ChunkQueue(limit: configuration.bufferLimit, delegate: delegate)
+        let task = LoadTask(request, loader: self, delegate: queue)
+        let source = ChunkSource(task: task, queue: queue)
+        task.resume()
+        if let head = queue.head { return (ByteChunks(source: source), try head.get()) }
+        let head = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                queue.whenHeadIsKnown { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            task.cancel()
+        }
+        return (ByteChunks(source: source), try head.get())
+    }
+
+    /// As ``bytes(for:delegate:)``, for a URL as text.
+    public func bytes(from url: String) async throws(LoadError) -> (ByteChunks, Response) {
+        try await bytes(for: Request(url))
+    }
+
+    /// A task that reports to `delegate`; ``LoadTask/resume()`` starts it.
+    ///
+    /// - Parameter queue: where the delegate is called. On a queue of the caller's, bytes are copied once, and the handler is paused when more than
+    ///   ``Configuration/bufferLimit`` of them wait.
+    public func task(for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate) -> LoadTask {
+        guard let enqueue = queue.enqueue else { return LoadTask(request, loader: self, delegate: delegate) }
+        let queued = QueuedDelegate(delegate, limit: configuration.bufferLimit, enqueue: enqueue)
+        return LoadTask(request, loader: self, delegate: queued)
+    }
+
+    /// Starts a load of a whole body into memory and calls `completion` once, on `queue`; possibly before this returns, where the queue is
+    /// ``DeliveryQueue/immediate``.
+    @discardableResult
+    public func load(
+        _ request: Request, delegate: (any LoadDelegate)? = nil, on queue: DeliveryQueue = .immediate,
+        completion: @escaping @Sendable (Result<(Data, Response), LoadError>) -> Void
+    ) -> LoadTask {
+        let (task, collector) = collect(request, delegate)
+        collector.whenEnded { outcome in
+            if let enqueue = queue.enqueue { enqueue { completion(outcome) } } else { completion(outcome) }
+        }
+        task.resume()
+        return task
+    }
+
+    /// As ``data(for:delegate:)``, but blocks the calling thread: for programs and threads that are not asynchronous.
+    @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
+    public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
+        let (task, collector) = collect(request, delegate)
+        task.resume()
+        if let outcome = collector.outcome { return try outcome.get() }
+        let monitor = Monitor<Collector.Outcome?>(nil)
+        collector.whenEnded { outcome in monitor.signalling { $0 = outcome } }
+        return try monitor.wait { $0 }.get()
+    }
+
+    private func collect(_ request: Request, _ delegate: (any LoadDelegate)?) -> (LoadTask, Collector) {
+        let collector = Collector(delegate: delegate)
+        return (LoadTask(request, loader: self, delegate: collector, bodyLimit: configuration.collectedBodyLimit), collector)
+    }
+}

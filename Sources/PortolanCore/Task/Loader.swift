@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Logging
+
+/// Loads URLs of every scheme for which a handler is registered.
+///
+/// A loader's own handlers are asked before those of the registry that it was made with. Any thread.
+public final class Loader: Sendable {
+    public let configuration: Configuration
+    /// The loader's own handlers.
+    public let handlers = ProtocolRegistry()
+    /// The handlers that it shares with others.
+    public let sharedHandlers: ProtocolRegistry
+
+    /// - Parameter configuration: copied; later changes to the value change nothing here.
+    public init(configuration: Configuration, registry: ProtocolRegistry) {
+        self.configuration = configuration
+        sharedHandlers = registry
+        for handler in configuration.handlers.reversed() { handlers.register(handler) }
+    }
+
+    /// How a loader behaves.
+    public struct Configuration: Sendable {
+        /// Handlers of the loader's own, the first of which is asked first.
+        public var handlers: [any ProtocolHandler] = []
+        /// For requests that have none of their own.
+        public var timeouts = Timeouts(idle: .seconds(60))
+        public var redirects = RedirectPolicy()
+        /// How many loads may lie inside each other.
+        public var nestingLimit = 8
+        /// The largest body that ``Loader/data(for:delegate:)`` and its like take into memory, in bytes.
+        public var collectedBodyLimit: Int64 = 1 << 30
+        /// How many bytes of body may wait for a slow reader before the handler is paused.
+        public var bufferLimit = 512 << 10
+        public var clock: any LoadClock = SystemClock.shared
+        public var logger = Logger(label: "org.portolan.loader")
+        /// Hears of each breach of the contract, also of those that came after a load's end and could not fail it. Any thread.
+        public var breachObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
+
+        public init() {}
+
+        public static var `default`: Self { Self() }
+    }
+
+    // MARK: Handlers
+
+    /// The schemes for which a handler is registered here, in lexical order.
+    public var schemes: [String] {
+        Set(handlers.schemes).union(sharedHandlers.schemes).sorted()
+    }
+
+    /// The handlers that would be asked for `request`, each with what it answers, up to the one that takes it.
+    public func explain(_ request: Request) -> [Consultation] {
+        let own = handlers.snapshot().explain(request)
+        if own.last?.refusal == nil, !own.isEmpty { return own }
+        return own + sharedHandlers.snapshot().explain(request)
+    }
+
+    func handler(for request: Request) throws(LoadError) -> RegisteredHandler {
+        if let entry = handlers.snapshot().handler(for: request) ?? sharedHandlers.snapshot().handler(for: request) { return entry }
+        throw unsupported(request)
+    }
+
+    private func unsupported(_ request: Request) -> LoadError {
+        let scheme = String(request.url.scheme)
+        let known = schemes
+        guard known.contains(scheme) else {
+            let list = known.isEmpty ? "none; register a handler" : known.joined(separator: ", ")
+            return LoadError(.unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)")
+        }
+        let asked = explain(request).map { "\($0.handler): \($0.refusal?.rawValue ?? "")" }.joined(separator: ", ")
+        return LoadError(
+            .unsupportedScheme, message: "no handler takes \(request.url.shortDescription), though '\(scheme)' is known; asked: \(asked)")
+    }
+
+    func report(breachOf rule: ContractRule, by handler: String) {
+        configuration.logger.warning("contract broken: \(rule.sentence)", metadata: ["rule": "\(rule.id)", "handler": "\(handler)"])
+        configuration.breachObserver?(rule, handler)
+    }
+}

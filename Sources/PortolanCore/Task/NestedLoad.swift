@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Synchronization
+
+/// A load inside another one, as a handler sees it: a load that reports to the handler's client.
+///
+/// Redirects and challenges are decided where the outer load's are.
+final class NestedLoad: ProtocolLoad {
+    let task: LoadTask
+    private let relay: NestedRelay
+
+    init(_ request: Request, outer: LoadTask, client: any ProtocolClient) {
+        relay = NestedRelay(outer: outer, client: client)
+        task = LoadTask(request, loader: outer.loader, delegate: relay)
+    }
+
+    func startLoading() { task.resume() }
+
+    func stopLoading() {
+        relay.stop()
+        task.cancel()
+    }
+
+    func resumeLoading() { task.readMore() }
+}
+
+/// Turns a task's delegate calls back into a client's.
+private final class NestedRelay: LoadDelegate {
+    private let outer: LoadTask
+    private let client: any ProtocolClient
+    private let isStopped = Atomic(false)
+
+    init(outer: LoadTask, client: any ProtocolClient) {
+        self.outer = outer
+        self.client = client
+    }
+
+    func stop() {
+        isStopped.store(true, ordering: .releasing)
+    }
+
+    private var listens: Bool { !isStopped.load(ordering: .acquiring) }
+
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
+        listens ? client.didReceive(response, storage: .notAllowed) : .stopped
+    }
+
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        listens ? client.didLoad(bytes) : .stopped
+    }
+
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {
+        if listens { client.didReceiveInterim(response) }
+    }
+
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
+        if listens { client.didReceiveTrailers(fields) }
+    }
+
+    func loadTaskDidSend(_ task: LoadTask) {}
+
+    func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        outer.delegate.loadTask(outer, willRedirectTo: request, response: response, decide: decide)
+    }
+
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        outer.delegate.loadTask(outer, didReceive: challenge)
+    }
+
+    func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
+        outer.delegate.loadTask(outer, didCancel: challenge)
+    }
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        outer.release(task)
+        guard listens else { return }
+        if let error { client.didFail(with: error) } else { client.didFinishLoading() }
+    }
+}

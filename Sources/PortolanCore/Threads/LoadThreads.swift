@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The threads on which loads may block: as many as are needed up to a limit, kept for a while when idle.
+///
+/// A load that another load opened never waits for a thread, or outer loads that hold all threads would wait for inner ones that get none.
+public final class LoadThreads: Sendable {
+    public typealias Job = @Sendable () -> Void
+
+    private struct State {
+        /// Jobs that wait for a place within the limit.
+        var waiting: [Job] = []
+        var firstWaiting = 0
+        /// Jobs for threads that were idle when the job came.
+        var handedOver: [(job: Job, isNested: Bool)] = []
+        /// Idle threads that no job was handed to.
+        var idle = 0
+        /// Running jobs within the limit.
+        var running = 0
+
+        mutating func nextWaiting() -> Job? {
+            guard firstWaiting < waiting.count else { return nil }
+            let job = waiting[firstWaiting]
+            firstWaiting += 1
+            if firstWaiting > 64, firstWaiting * 2 > waiting.count {
+                waiting.removeFirst(firstWaiting)
+                firstWaiting = 0
+            }
+            return job
+        }
+    }
+
+    /// For every loader that names no other.
+    public static let shared = LoadThreads(limit: 64)
+
+    private let limit: Int
+    private let idleTime: Duration
+    private let monitor = Monitor(State())
+
+    /// - Parameters:
+    ///   - limit: how many jobs run at once, not counting nested ones.
+    ///   - idleTime: how long a thread without a job is kept.
+    public init(limit: Int, idleTime: Duration = .seconds(10)) {
+        self.limit = max(1, limit)
+        self.idleTime = idleTime
+    }
+
+    /// Runs `job` on a thread that may block.
+    ///
+    /// - Parameter isNested: the job belongs to a load inside another one: it runs at once, beyond the limit if need be.
+    /// - Throws: ``LoadError/Code/noResources`` if no thread can be had; the job will not run.
+    public func run(isNested: Bool = false, _ job: @escaping Job) throws(LoadError) {
+        let needsThread = monitor.signalling { state -> Bool in
+            if !isNested {
+                guard state.running < limit else {
+                    state.waiting.append(job)
+                    return false
+                }
+                state.running += 1
+            }
+            guard state.idle > 0 else { return true }
+            state.idle -= 1
+            state.handedOver.append((job, isNested))
+            return false
+        }
+        guard needsThread else { return }
+        do throws(LoadError) {
+            try PlatformThread.start { [self] in work(job, isNested: isNested) }
+        } catch {
+            guard !isNested else { throw error }
+            // A job that waited meanwhile must not be left behind: the running ones take it up, unless there are none.
+            let orphans = monitor.withLock { state -> [Job] in
+                state.running -= 1
+                guard state.running == 0 else { return [] }
+                var orphans: [Job] = []
+                while let job = state.nextWaiting() { orphans.append(job) }
+                return orphans
+            }
+            for orphan in orphans { try run(orphan) }
+            throw error
+        }
+    }
+
+    private func work(_ first: @escaping Job, isNested: Bool) {
+        var current: (job: Job, isNested: Bool)? = (first, isNested)
+        while let (job, isNested) = current {
+            job()
+            current = isNested ? nil : nextInPlace()
+            if current == nil { current = nextHandedOver() }
+        }
+    }
+
+    /// Gives up a place within the limit, or goes on with a job that waits for one.
+    private func nextInPlace() -> (Job, Bool)? {
+        monitor.withLock { state in
+            if let job = state.nextWaiting() { return (job, false) }
+            state.running -= 1
+            return nil
+        }
+    }
+
+    private func nextHandedOver() -> (Job, Bool)? {
+        monitor.withLock { $0.idle += 1 }
+        let handed = monitor.wait(atMost: idleTime) { state in state.handedOver.popLast() }
+        return handed
+            ?? monitor.withLock { state in
+                // A job may have been handed over since; then this thread is no longer counted as idle.
+                if let handed = state.handedOver.popLast() { return handed }
+                state.idle -= 1
+                return nil
+            }
+    }
+}

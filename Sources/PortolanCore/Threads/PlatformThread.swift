@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A thread of the operating system's, for code that blocks (`pthread_create(3)`).
+package enum PlatformThread {
+    /// Starts a detached thread with SIGPIPE blocked, so that a peer that hangs up gives EPIPE and not the end of the process.
+    ///
+    /// - Throws: ``LoadError/Code/noResources``, with the reason.
+    package static func start(stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void) throws(LoadError) {
+        let job = Job(body)
+        var attributes = pthread_attr_t()
+        unsafe pthread_attr_init(&attributes)
+        defer { unsafe pthread_attr_destroy(&attributes) }
+        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        unsafe pthread_attr_setstacksize(&attributes, stackSize)
+        var thread = pthread_t()
+        let context = unsafe Unmanaged.passRetained(job).toOpaque()
+        let status = unsafe pthread_create(&thread, &attributes, { unsafe Job.main($0) }, context)
+        guard status == 0 else {
+            unsafe Unmanaged<Job>.fromOpaque(context).release()
+            throw LoadError(.noResources, message: "no thread could be started (errno \(status)); lower the number of loads at once")
+        }
+    }
+
+    private final class Job: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) {
+            self.body = body
+        }
+
+        static func main(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+            guard let context = unsafe context else { return nil }
+            let job = unsafe Unmanaged<Job>.fromOpaque(context).takeRetainedValue()
+            var signals = sigset_t()
+            unsafe sigemptyset(&signals)
+            unsafe sigaddset(&signals, SIGPIPE)
+            unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+            job.body()
+            return nil
+        }
+    }
+}

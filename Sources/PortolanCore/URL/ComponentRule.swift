@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How one kind of component is read: which bytes end it, and which are percent-encoded in it.
+struct ComponentRule: Sendable {
+    /// Bytes at which the component, or the path segment, is over.
+    let ends: ByteSet
+    /// Everything at which reading has to stop and look: an end, or a byte to be encoded.
+    let stops: ByteSet
+    private let screen: Screen?
+
+    /// A cheap test of many bytes at once that flags each stop, and perhaps a few bytes more.
+    ///
+    /// It flags bytes below `floor`, bytes above 0x7E, and three others.
+    fileprivate struct Screen {
+        let floor: UInt8
+        let others: (UInt8, UInt8, UInt8)
+    }
+
+    private init(ends: String, encoding set: ByteSet, screen: Screen? = nil) {
+        self.ends = ByteSet(ends)
+        self.stops = set.union(ends)
+        self.screen = screen
+    }
+
+    // Path segments and user information are short: they are read byte by byte, and need no screen.
+    static let userinfo = ComponentRule(ends: "", encoding: .userinfoSet)
+    static let path = ComponentRule(ends: "/?#", encoding: .pathSet)
+    static let specialPath = ComponentRule(ends: "/\\?#", encoding: .pathSet)
+    static let opaquePath = ComponentRule(
+        ends: "?#", encoding: .c0ControlSet, screen: Screen(floor: 0x20, others: (UInt8(ascii: "?"), UInt8(ascii: "#"), 0x7F)))
+    static let query = ComponentRule(
+        ends: "#", encoding: .querySet, screen: Screen(floor: 0x24, others: (UInt8(ascii: "<"), UInt8(ascii: ">"), 0x7F)))
+    static let specialQuery = ComponentRule(
+        ends: "#", encoding: .specialQuerySet,
+        screen: Screen(floor: 0x24, others: (UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "'"))))
+    static let fragment = ComponentRule(
+        ends: "", encoding: .fragmentSet,
+        screen: Screen(floor: 0x23, others: (UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "`"))))
+}
+
+extension ComponentRule {
+    /// Finds the first byte of `range` that is one of `stops`.
+    ///
+    /// Blocks of 64 bytes are read one by one and screened in turns, so short components never meet the screen, and long ones without a
+    /// flagged byte are passed over at ten bytes a nanosecond or so.
+    ///
+    /// - Returns: its offset, or the end of the range.
+    func firstStop(in source: Span<UInt8>, range: Range<Int>) -> Int {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let blockEnd = min(offset + Screen.blockLength, range.upperBound)
+            while offset < blockEnd {
+                if stops.contains(source[offset]) { return offset }
+                offset += 1
+            }
+            if let screen { offset = screen.skipUnflagged(in: source, range: offset..<range.upperBound) }
+        }
+        return range.upperBound
+    }
+}
+
+extension ComponentRule.Screen {
+    static let blockLength = 64
+
+    /// Passes over whole blocks of 64 bytes up to the first with a flagged byte in it.
+    ///
+    /// - Returns: the offset of that block, or of the rest that is shorter than a block.
+    func skipUnflagged(in source: Span<UInt8>, range: Range<Int>) -> Int {
+        typealias Lanes = SIMD16<UInt8>
+        let floors = Lanes(repeating: floor)
+        let highest = Lanes(repeating: 0x7E - floor)
+        let (first, second, third) = (Lanes(repeating: others.0), Lanes(repeating: others.1), Lanes(repeating: others.2))
+        let bytes = unsafe source.bytes
+        var offset = range.lowerBound
+        while range.upperBound - offset >= Self.blockLength {
+            var flagged = SIMDMask<SIMD16<Int8>>(repeating: false)
+            for lanes in 0..<4 {
+                let block = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset + 16 * lanes, as: Lanes.self)
+                // One comparison for both ends: below the floor the subtraction wraps round to a large number.
+                flagged .|= (block &- floors .> highest) .| (block .== first) .| (block .== second) .| (block .== third)
+            }
+            if any(flagged) { return offset }
+            offset += Self.blockLength
+        }
+        return offset
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text being written that costs nothing for as long as it equals the text being read.
+///
+/// While everything appended so far is a prefix of the source, only its length is kept. At the first difference that prefix is copied, and
+/// from then on the bytes are the buffer's own. So a URL that is canonical already is serialised without a copy, and neither the
+/// parser nor the serialiser has to know. Each call must be given the same source.
+struct RewriteBuffer {
+    private var shared = 0
+    private var copy: [UInt8] = []
+    private var hasDiverged = false
+
+    /// How many bytes have been written.
+    var count: Int { hasDiverged ? copy.count : shared }
+
+    /// The bytes written, or nil if they are the first `count` bytes of the source.
+    var ownBytes: [UInt8]? { hasDiverged ? copy : nil }
+
+    /// Makes a buffer that starts with bytes from elsewhere.
+    init(copying prefix: Span<UInt8>) {
+        hasDiverged = true
+        appendOwn(0..<prefix.count, of: prefix)
+    }
+
+    init() {}
+
+    @inline(__always)
+    mutating func append(_ byte: UInt8, source: Span<UInt8>) {
+        if !hasDiverged {
+            if shared < source.count, source[shared] == byte {
+                shared += 1
+                return
+            }
+            diverge(from: source)
+        }
+        copy.append(byte)
+    }
+
+    /// Appends the bytes of the source at `range`.
+    @inline(__always)
+    mutating func append(_ range: Range<Int>, of source: Span<UInt8>) {
+        if range.isEmpty { return }
+        if !hasDiverged {
+            if range.lowerBound == shared {
+                shared = range.upperBound
+                return
+            }
+            diverge(from: source)
+        }
+        appendOwn(range, of: source)
+    }
+
+    /// Appends bytes that come from elsewhere.
+    mutating func append(contentsOf bytes: Span<UInt8>, source: Span<UInt8>) {
+        if bytes.isEmpty { return }
+        if !hasDiverged { diverge(from: source) }
+        appendOwn(0..<bytes.count, of: bytes)
+    }
+
+    /// Forgets what was written beyond the first `length` bytes.
+    mutating func truncate(to length: Int) {
+        if hasDiverged { copy.removeLast(copy.count - length) } else { shared = length }
+    }
+
+    /// Inserts bytes at an offset that has been written already.
+    mutating func insert(_ bytes: [UInt8], at offset: Int, source: Span<UInt8>) {
+        if !hasDiverged { diverge(from: source) }
+        copy.insert(contentsOf: bytes, at: offset)
+    }
+
+    /// The byte written at `offset`.
+    func byte(at offset: Int, source: Span<UInt8>) -> UInt8 {
+        hasDiverged ? copy[offset] : source[offset]
+    }
+
+    private mutating func diverge(from source: Span<UInt8>) {
+        hasDiverged = true
+        copy.reserveCapacity(source.count + 16)
+        appendOwn(0..<shared, of: source)
+    }
+
+    private mutating func appendOwn(_ range: Range<Int>, of bytes: Span<UInt8>) {
+        unsafe bytes.extracting(range).withUnsafeBufferPointer { unsafe copy.append(contentsOf: $0) }
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Shortens a text that failed to parse, so that a message can quote it.
+enum URLExcerpt {
+    private static let longest = 80
+    private static let keptBeforeOffset = 40
+
+    /// Quotes about 80 bytes of `text` around `offset`, with control characters escaped and user information replaced by "…".
+    ///
+    /// A text that did not parse has no user information that could be found by the rules: a password that holds a slash, for example,
+    /// ends the authority early. So everything between the scheme and the last "@" is left out.
+    static func make(from text: String, around offset: Int) -> String {
+        let bytes = text.utf8
+        let hidden = hiddenRange(of: bytes)
+        guard let hidden else { return window(of: text[...], around: offset) }
+        let shownAfter = text[hidden.upperBound...]
+        let offsetAfter = offset - bytes.distance(from: bytes.startIndex, to: hidden.upperBound)
+        return escaped(text[..<hidden.lowerBound], limit: keptBeforeOffset) + "…" + window(of: shownAfter, around: offsetAfter)
+    }
+
+    private static func hiddenRange(of bytes: String.UTF8View) -> Range<String.Index>? {
+        guard let at = bytes.lastIndex(of: UInt8(ascii: "@")) else { return nil }
+        let start = bytes.firstIndex { !$0.isSchemeByte } ?? at
+        let isScheme = start < at && bytes[start] == UInt8(ascii: ":") && bytes[bytes.startIndex].isASCIILetter
+        return (isScheme ? bytes.index(after: start) : bytes.startIndex)..<at
+    }
+
+    /// Up to 80 bytes of `text` that hold the offset, with "…" where something was left out.
+    private static func window(of text: Substring, around offset: Int) -> String {
+        let bytes = text.utf8
+        let start =
+            offset < longest
+            ? bytes.startIndex
+            : bytes.index(bytes.startIndex, offsetBy: offset - keptBeforeOffset, limitedBy: bytes.endIndex) ?? bytes.endIndex
+        return (start > bytes.startIndex ? "…" : "") + escaped(text[start...], limit: longest)
+    }
+
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: false
+        default: true
+        }
+    }
+
+    /// The first bytes of `text`, up to a limit, with "…" at the end if there is more.
+    private static func escaped(_ text: Substring, limit: Int) -> String {
+        let bytes = text.utf8
+        let end = bytes.index(bytes.startIndex, offsetBy: limit, limitedBy: bytes.endIndex) ?? bytes.endIndex
+        var result = ""
+        for scalar in text[..<end].unicodeScalars { result += scalar.escaped(asASCII: !isVisible(scalar)) }
+        return result + (end < bytes.endIndex ? "…" : "")
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension URLParser {
+    /// Reads what follows an authority.
+    ///
+    /// Path start state
+    mutating func parsePathStart(_ source: Span<UInt8>) throws(Failure) {
+        layout.pathStart = output.count
+        if isSlash(at: position, in: source) {
+            position += 1
+            try parsePath(source)
+        } else if isSpecial {
+            try parsePath(source)  // which writes the slash that is missing
+        } else {
+            finishPath(source)
+            try parseQueryAndFragment(source)
+        }
+    }
+
+    /// Reads the segments of a path up to the end of the URL; the slash before the first of them has been passed.
+    ///
+    /// Each segment is written with a slash before it, and removed again if it turns out to be "." or "..".
+    ///
+    /// Path state
+    mutating func parsePath(_ source: Span<UInt8>) throws(Failure) {
+        let rule: ComponentRule = isSpecial ? .specialPath : .path
+        var hasSlash = true
+        while hasSlash {
+            let start = position
+            let written = output.count
+            output.append(UInt8(ascii: "/"), source: source)
+            try appendEncoded(position..<source.count, of: source, rule: rule)
+            hasSlash = isSlash(at: position, in: source)
+            switch dots(in: start..<position, of: source) {
+            case 0:
+                if written == layout.pathStart { normaliseDriveLetter(start..<position, of: source) }
+            case let dots:
+                output.truncate(to: written)
+                if dots == 2 { removeLastSegment(source) }
+                if !hasSlash { output.append(UInt8(ascii: "/"), source: source) }
+            }
+            if hasSlash { position += 1 }
+        }
+        finishPath(source)
+        try parseQueryAndFragment(source)
+    }
+
+    /// Counts the dots of a "." or ".." segment, either of which may be written %2e; 0 for any other segment.
+    private func dots(in range: Range<Int>, of source: Span<UInt8>) -> Int {
+        guard range.count <= 6 else { return 0 }
+        var count = 0
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            if source[offset] == UInt8(ascii: ".") {
+                offset += 1
+            } else if offset + 3 <= range.upperBound, source[offset] == UInt8(ascii: "%"), source[offset + 1] == UInt8(ascii: "2"),
+                source[offset + 2] | 0x20 == UInt8(ascii: "e")
+            {
+                offset += 3
+            } else {
+                return 0
+            }
+            count += 1
+        }
+        return count <= 2 ? count : 0
+    }
+
+    /// Removes the last segment of the path that was written, unless it is the drive letter of a file.
+    mutating func removeLastSegment(_ source: Span<UInt8>) {
+        if layout.specialScheme == .file, output.count == layout.pathStart + 3,
+            output.byte(at: layout.pathStart + 1, source: source).isASCIILetter,
+            output.byte(at: layout.pathStart + 2, source: source) == UInt8(ascii: ":")
+        {
+            return
+        }
+        var end = output.count
+        while end > layout.pathStart {
+            end -= 1
+            if output.byte(at: end, source: source) == UInt8(ascii: "/") { break }
+        }
+        output.truncate(to: end)
+    }
+
+    /// Writes the drive letter `C|` as `C:`.
+    private mutating func normaliseDriveLetter(_ segment: Range<Int>, of source: Span<UInt8>) {
+        guard layout.specialScheme == .file, isDriveLetter(segment, of: source) else { return }
+        output.truncate(to: output.count - 1)
+        output.append(UInt8(ascii: ":"), source: source)
+    }
+
+    /// Notes where the path ends, which until proven otherwise is the end of the URL.
+    ///
+    /// Two slashes at the start of a path would read as an authority where there is none, so "/." is put before them.
+    mutating func finishPath(_ source: Span<UInt8>) {
+        if !layout.hasAuthority, output.count >= layout.pathStart + 2,
+            output.byte(at: layout.pathStart, source: source) == UInt8(ascii: "/"),
+            output.byte(at: layout.pathStart + 1, source: source) == UInt8(ascii: "/")
+        {
+            output.insert(Array("/.".utf8), at: layout.pathStart, source: source)
+            layout.pathStart += 2
+        }
+        layout.pathEnd = output.count
+        layout.queryEnd = output.count
+    }
+}
+
+extension URLParser {
+    /// Reads a path that has no segments, such as that of `data:` and `mailto:`.
+    ///
+    /// Opaque path state
+    mutating func parseOpaquePath(_ source: Span<UInt8>) throws(Failure) {
+        layout.setNoAuthority()
+        layout.hasOpaquePath = true
+        layout.pathStart = output.count
+        try appendEncoded(position..<source.count, of: source, rule: .opaquePath)
+        // A last space would be lost if the query and fragment were taken away and the text parsed again.
+        if position < source.count, source[position - 1] == UInt8(ascii: " ") {
+            output.truncate(to: output.count - 1)
+            output.append(percentEncoding: UInt8(ascii: " "), source: source)
+        }
+        finishPath(source)
+        try parseQueryAndFragment(source)
+    }
+
+    /// Reads a query and a fragment, if they are there.
+    ///
+    /// Query and fragment states
+    mutating func parseQueryAndFragment(_ source: Span<UInt8>) throws(Failure) {
+        if next(in: source) == UInt8(ascii: "?") {
+            position += 1
+            output.append(UInt8(ascii: "?"), source: source)
+            try appendEncoded(position..<source.count, of: source, rule: isSpecial ? .specialQuery : .query)
+            layout.queryEnd = output.count
+        }
+        if next(in: source) == UInt8(ascii: "#") {
+            position += 1
+            output.append(UInt8(ascii: "#"), source: source)
+            try appendEncoded(position..<source.count, of: source, rule: .fragment)
+        }
+    }
+
+    /// Writes bytes up to an end of the component, percent-encoded where the rule says so, and moves `position` to where it stopped.
+    mutating func appendEncoded(_ range: Range<Int>, of source: Span<UInt8>, rule: ComponentRule) throws(Failure) {
+        position = range.lowerBound
+        while position < range.upperBound {
+            let stop = rule.firstStop(in: source, range: position..<range.upperBound)
+            output.append(position..<stop, of: source)
+            position = stop
+            guard stop < range.upperBound, !rule.ends.contains(source[stop]) else { return }
+            if source[stop].isTabOrNewline { throw Failure(.tabOrNewline, at: stop) }
+            output.append(percentEncoding: source[stop], source: source)
+            position += 1
+        }
+    }
+}
+
+extension RewriteBuffer {
+    /// Appends "%" and two hexadecimal digits.
+    mutating func append(percentEncoding byte: UInt8, source: Span<UInt8>) {
+        append(UInt8(ascii: "%"), source: source)
+        append(.uppercaseHexDigit(byte >> 4), source: source)
+        append(.uppercaseHexDigit(byte & 15), source: source)
+    }
+
+    /// Appends a number in decimal digits.
+    mutating func append(decimal number: UInt32, source: Span<UInt8>) {
+        var divisor: UInt32 = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            append(UInt8(ascii: "0") + UInt8(number / divisor % 10), source: source)
+            divisor /= 10
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension URLRecord {
+    /// Whether both URLs have the same scheme, host and port, so that credentials meant for one may be sent to the other.
+    ///
+    /// Default ports count as written. URLs without a host, such as those of `data:`, have the same origin as none, not even themselves;
+    /// two of another scheme with a host are compared like `http:` ones, where the standard would say no.
+    ///
+    /// WHATWG URL §4.7
+    public func hasSameOrigin(as other: URLRecord) -> Bool {
+        layout.hasAuthority && other.layout.hasAuthority
+            && layout.port == other.layout.port && scheme == other.scheme && self[.host] == other[.host]
+    }
+
+    /// The same URL without its fragment.
+    public var withoutFragment: URLRecord {
+        layout.queryEnd == description.utf8.count ? self : URLRecord(serialised: String(self[.beforeFragment]), layout: layout)
+    }
+
+    /// The same URL without user name and password.
+    public var withoutCredentials: URLRecord {
+        guard hasCredentials else { return self }
+        let utf8 = description.utf8
+        let start = utf8.index(utf8.startIndex, offsetBy: layout.schemeEnd + 3)
+        let end = utf8.index(utf8.startIndex, offsetBy: layout.hostStart)
+        var text = description
+        text.removeSubrange(start..<end)
+        return URLRecord(serialised: text, layout: layout.movingHost(to: layout.schemeEnd + 3))
+    }
+}
+
+extension URLRecord.Layout {
+    /// The layout once the text before the host was removed down to `offset`.
+    fileprivate func movingHost(to offset: Int) -> Self {
+        let distance = hostStart - offset
+        var result = self
+        result.usernameEnd = offset
+        result.hostStart = offset
+        result.hostEnd -= distance
+        result.pathStart -= distance
+        result.pathEnd -= distance
+        result.queryEnd -= distance
+        return result
+    }
+}

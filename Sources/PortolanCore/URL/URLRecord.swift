@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A URL that has been parsed, as its serialised text and where in it each component lies.
+///
+/// What the standard calls a URL record. A text that is canonical already is kept as it is, without a copy; any other is rewritten:
+/// ` HTTP://EXAMPLE.com:80/a/../b ` becomes `http://example.com/b`. Parsing the serialised text gives the same record again, so two
+/// records are equal exactly when their texts are.
+///
+/// Components are slices of the text, percent-encoded as they stand in it.
+///
+/// ```swift
+/// let base = try URLRecord(parsing: "https://example.org/docs/index.html")
+/// let next = try URLRecord(parsing: "../logo.png?size=2", relativeTo: base)
+/// print(next)          // https://example.org/logo.png?size=2
+/// print(next.path)     // /logo.png
+/// ```
+///
+/// Hosts beyond ASCII are refused in special schemes until UTS 46 is here; write them in their `xn--` form, whose labels are taken as
+/// they are.
+///
+/// WHATWG URL §4
+public struct URLRecord: Sendable, CustomStringConvertible {
+    /// The serialised URL, including its fragment.
+    public let description: String
+    let layout: Layout
+
+    /// Parses a URL, or resolves a reference against a base URL.
+    ///
+    /// Spaces and control characters around the text, and tabs and newlines within it, are dropped as the standard demands.
+    ///
+    /// - Throws: which rule the text breaks, where, and how to mend it.
+    /// - Complexity: linear in the length of the text and of the base.
+    public init(parsing text: String, relativeTo base: URLRecord? = nil) throws(URLSyntaxError) {
+        self = try URLParser.parse(text, relativeTo: base)
+    }
+
+    /// Wraps a text that was serialised by the parser.
+    init(serialised text: String, layout: Layout) {
+        self.description = text
+        self.layout = layout
+    }
+}
+
+extension URLRecord {
+    /// Where the components lie, as offsets in bytes.
+    ///
+    ///     scheme ":" "//" username ":" password "@" host ":" port "/." path "?" query "#" fragment
+    ///           ^schemeEnd       ^usernameEnd       ^hostStart    ^pathStart ^pathEnd  ^queryEnd
+    ///                                                   ^hostEnd
+    ///
+    /// Without an authority the three in the middle are all one beyond `schemeEnd`. The "/." stands only where a path without a host
+    /// starts with two slashes.
+    struct Layout: Sendable {
+        var schemeEnd = 0
+        var usernameEnd = 0
+        var hostStart = 0
+        var hostEnd = 0
+        var pathStart = 0
+        var pathEnd = 0
+        var queryEnd = 0
+        /// The port, where it is not the scheme's default.
+        var port: UInt16?
+        var specialScheme: SpecialScheme?
+        var hasOpaquePath = false
+
+        var hasAuthority: Bool { hostStart > schemeEnd + 1 }
+
+        /// Marks that no authority follows the scheme.
+        mutating func setNoAuthority() {
+            usernameEnd = schemeEnd + 1
+            hostStart = usernameEnd
+            hostEnd = usernameEnd
+        }
+    }
+}
+
+extension URLRecord: Hashable {
+    public static func == (a: URLRecord, b: URLRecord) -> Bool { a.description == b.description }
+    public func hash(into hasher: inout Hasher) { hasher.combine(description) }
+}

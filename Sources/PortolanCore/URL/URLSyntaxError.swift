@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A text is not a valid URL: which rule it breaks, where, and how to mend it.
+///
+/// The description is one line for a person to read. It quotes the text shortened, with control characters escaped, and never the user
+/// name or password in it.
+public struct URLSyntaxError: Error, Equatable, CustomStringConvertible {
+    /// The rule that the text breaks.
+    public let rule: Rule
+    /// Where, in bytes of UTF-8 from the start of the text as it was given.
+    public let offset: Int
+    /// The text, shortened to about 80 characters, without user information.
+    public let excerpt: String
+
+    init(rule: Rule, offset: Int, text: String) {
+        self.rule = rule
+        self.offset = offset
+        self.excerpt = URLExcerpt.make(from: text, around: offset)
+    }
+
+    public var description: String { "bad URL \"\(excerpt)\": \(rule.problem), at byte \(offset); \(rule.remedy)" }
+}
+
+extension URLSyntaxError {
+    /// A rule of the URL Standard whose breach makes parsing fail.
+    public struct Rule: Sendable, Hashable, CustomStringConvertible {
+        /// The name, which is the standard's where it has one.
+        public let description: String
+        /// What is wrong, as a clause.
+        public let problem: String
+        /// How to mend it, as a clause.
+        public let remedy: String
+
+        init(_ name: String, _ problem: String, _ remedy: String) {
+            self.description = name
+            self.problem = problem
+            self.remedy = remedy
+        }
+
+        public static func == (a: Rule, b: Rule) -> Bool { a.description == b.description }
+        public func hash(into hasher: inout Hasher) { hasher.combine(description) }
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why text is not base64, even to a forgiving reader.
+///
+/// Offsets count bytes (UTF-8) from the start of what was handed to the decoder: of the text, or of the whole URL.
+public enum Base64Error: Error, Sendable, Hashable {
+    /// At `offset` stands a character for this byte, which is neither in the alphabet nor white space nor padding.
+    case foreignCharacter(UInt8, offset: Int)
+
+    /// At `offset` the text goes on with the alphabet after its padding `=`.
+    case characterAfterPadding(offset: Int)
+
+    /// There are `=` signs, the first at `offset`, but alphabet and padding together, `count` characters, do not come in groups of four;
+    /// or there are more than two of them.
+    case wrongPadding(count: Int, offset: Int)
+
+    /// The alphabet characters, `count` of them, leave one over after groups of four, whose six bits make no byte.
+    case incompleteGroup(count: Int)
+}
+
+extension Base64Error: CustomStringConvertible {
+    /// What is wrong, where, and how to mend it.
+    public var description: String {
+        switch self {
+        case .foreignCharacter(let byte, let offset):
+            "the byte \(Self.name(of: byte)) at offset \(offset) is not base64: write A–Z a–z 0–9 + / only"
+                + (byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") ? " (base64url's - and _ are + and / here)" : "")
+        case .characterAfterPadding(let offset):
+            "the base64 text goes on at offset \(offset) after its padding: let '=' signs stand at the end only"
+        case .wrongPadding(let count, let offset):
+            "the base64 padding at offset \(offset) is wrong, the count of characters with it is \(count): "
+                + "write one or two '=' signs that fill the last group of four, or none"
+        case .incompleteGroup(let count):
+            "the count of base64 characters, \(count), is one more than a multiple of four: the text was cut short, or has one too many"
+        }
+    }
+
+    private static func name(of byte: UInt8) -> String {
+        let digits = String(byte, radix: 16, uppercase: true)
+        let number = "0x" + String(repeating: "0", count: 2 - digits.count) + digits
+        return (0x21...0x7E).contains(byte) ? "\(number) '\(Unicode.Scalar(byte))'" : number
+    }
+}

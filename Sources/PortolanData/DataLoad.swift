@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Synchronization
+
+/// One load of a `data:` URL: decodes a piece at a time into one buffer and lends it.
+final class DataLoad: ProtocolLoad {
+    /// Small enough to stay in the processor's cache between the decoder and the client.
+    private static let pieceSize = 64 << 10
+
+    /// Where the load is. Only the thread whose turn it is looks at it, but for `stopLoading`.
+    private enum State {
+        case waiting
+        case delivering(DataURLDecoder)
+        case over
+    }
+
+    private let request: Request
+    private let client: any ProtocolClient
+    private let turns = LoadTurns()
+    private let state = Mutex(State.waiting)
+
+    init(_ request: Request, client: any ProtocolClient) {
+        self.request = request
+        self.client = client
+    }
+
+    func startLoading() { turns.take(.start) { _ in begin() } }
+    func resumeLoading() { turns.take(.resume) { _ in deliver() } }
+    func stopLoading() { state.withLock { $0 = .over } }
+
+    private func begin() {
+        let decoder: DataURLDecoder
+        do throws(DataURLError) {
+            decoder = try DataURLDecoder(parsing: request.url.description, fragmentOffset: request.url.fragmentOffset)
+        } catch {
+            return client.didFail(with: LoadError(.badURL, message: error.description))
+        }
+        let goesOn = state.withLock { state in
+            guard case .waiting = state else { return false }
+            state = .delivering(decoder)
+            return true
+        }
+        guard goesOn else { return }
+        switch client.didReceive(response(decoder), storage: .notAllowed) {
+        case .stopped: stopLoading()
+        case .pause: break
+        case .keepGoing: deliver()
+        }
+    }
+
+    private func response(_ decoder: DataURLDecoder) -> Response {
+        let type = decoder.mimeType.description
+        return Response(
+            url: request.url, mimeType: decoder.mimeType, expectedLength: Int64(decoder.length), status: .ok,
+            fields: [.contentType: type])
+    }
+
+    /// Delivers until the end, a pause or a stop.
+    private func deliver() {
+        guard var decoder = currentDecoder else { return }
+        var flow = Flow.keepGoing
+        if request.method == .head {
+            // No body, but the length of the one there would have been.
+        } else if decoder.takeVerbatim(upTo: 0) != nil {
+            while flow == .keepGoing, let range = decoder.takeVerbatim(upTo: Self.pieceSize), !range.isEmpty {
+                let bytes = request.url.description.utf8.span
+                flow = unsafe client.didLoad(bytes.extracting(range).bytes)
+            }
+        } else {
+            var buffer = [UInt8](repeating: 0, count: min(decoder.remaining, Self.pieceSize))
+            while flow == .keepGoing, decoder.remaining > 0 {
+                var target = buffer.mutableSpan
+                let count = decoder.decode(into: &target)
+                flow = unsafe client.didLoad(buffer.span.extracting(..<count).bytes)
+            }
+        }
+        finish(decoder, flow)
+    }
+
+    private func finish(_ decoder: DataURLDecoder, _ flow: Flow) {
+        let isComplete = state.withLock { state in
+            guard case .delivering = state else { return false }
+            switch flow {
+            case .stopped: state = .over
+            case .pause: state = .delivering(decoder)
+            case .keepGoing: state = .over
+            }
+            return flow == .keepGoing
+        }
+        if isComplete { client.didFinishLoading() }
+    }
+
+    private var currentDecoder: DataURLDecoder? {
+        state.withLock { state in
+            if case .delivering(let decoder) = state { decoder } else { nil }
+        }
+    }
+}
+
+extension URLRecord {
+    /// How many bytes come before the `#` of the fragment.
+    fileprivate var fragmentOffset: Int? {
+        fragment.map { description.utf8.count - $0.utf8.count - 1 }
+    }
+}

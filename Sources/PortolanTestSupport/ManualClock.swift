@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+import Synchronization
+
+/// A clock that stands still until a test moves it.
+public final class ManualClock: LoadClock {
+    private struct State {
+        var now = Duration.zero
+        var alarms = AlarmQueue()
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    public var now: Duration { state.withLock { $0.now } }
+
+    public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
+        let isDue = state.withLock { state in
+            guard deadline > state.now else { return true }
+            state.alarms.insert(alarm, at: deadline)
+            return false
+        }
+        if isDue { alarm.fire() }
+    }
+
+    /// Moves time on by `duration`, and does what falls due, each at its own time, before it returns.
+    public func advance(by duration: Duration) {
+        let end = now + duration
+        while let alarms = takeNext(until: end) {
+            for alarm in alarms { alarm.fire() }
+        }
+    }
+
+    private func takeNext(until end: Duration) -> [LoadAlarm]? {
+        state.withLock { state in
+            guard let next = state.alarms.nextDeadline, next <= end else {
+                state.now = end
+                return nil
+            }
+            state.now = max(state.now, next)
+            return state.alarms.removeDue(at: state.now)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+import Synchronization
+
+/// A handler whose loads do nothing by themselves: a test calls their clients, and sees what they were told.
+public final class ManualHandler: ProtocolHandler {
+    public let identifier: String
+    public let schemes: SchemeSet
+    public let traits: HandlerTraits
+    private let onStart: @Sendable (ManualLoad) -> Void
+    private struct State {
+        var made: [ManualLoad] = []
+        /// How many loads ``nextLoad()`` has given out.
+        var given = 0
+        var waiters: [@Sendable (ManualLoad) -> Void] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameter onStart: called inside each load's `startLoading`.
+    public init(
+        identifier: String = "org.portolan.manual", schemes: SchemeSet = .any, traits: HandlerTraits = [],
+        onStart: @escaping @Sendable (ManualLoad) -> Void = { _ in }
+    ) {
+        self.identifier = identifier
+        self.schemes = schemes
+        self.traits = traits
+        self.onStart = onStart
+    }
+
+    /// The loads started so far, in order.
+    public var loads: [ManualLoad] { state.withLock { $0.made } }
+
+    /// The first load that this did not give before, when it has been started.
+    public func nextLoad() async -> ManualLoad {
+        await withCheckedContinuation { continuation in
+            let load = state.withLock { state -> ManualLoad? in
+                guard state.given < state.made.count else {
+                    state.waiters.append { continuation.resume(returning: $0) }
+                    return nil
+                }
+                defer { state.given += 1 }
+                return state.made[state.given]
+            }
+            if let load { continuation.resume(returning: load) }
+        }
+    }
+
+    public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        ManualLoad(request, client) { [self] load in
+            let waiter = state.withLock { state -> (@Sendable (ManualLoad) -> Void)? in
+                state.made.append(load)
+                guard !state.waiters.isEmpty else { return nil }
+                state.given += 1
+                return state.waiters.removeFirst()
+            }
+            onStart(load)
+            waiter?(load)
+        }
+    }
+}
+
+/// A load that remembers what it was told.
+public final class ManualLoad: ProtocolLoad {
+    public enum Call: Hashable, Sendable { case start, stop, resume }
+
+    public let request: Request
+    public let client: any ProtocolClient
+    private let onStart: @Sendable (ManualLoad) -> Void
+    private let received = Mutex<[Call]>([])
+
+    init(_ request: Request, _ client: any ProtocolClient, _ onStart: @escaping @Sendable (ManualLoad) -> Void) {
+        self.request = request
+        self.client = client
+        self.onStart = onStart
+    }
+
+    public var calls: [Call] { received.withLock { $0 } }
+
+    public func startLoading() {
+        received.withLock { $0.append(.start) }
+        onStart(self)
+    }
+
+    public func stopLoading() { received.withLock { $0.append(.stop) } }
+    public func resumeLoading() { received.withLock { $0.append(.resume) } }
+
+    // MARK: Short forms of events
+
+    @discardableResult
+    public func respond(expectedLength: Int64? = nil) -> Flow {
+        client.didReceive(Response(url: request.url, expectedLength: expectedLength), storage: .notAllowed)
+    }
+
+    @discardableResult
+    public func deliver(_ bytes: [UInt8]) -> Flow {
+        let span = bytes.span
+        return unsafe client.didLoad(span.bytes)
+    }
+
+    @discardableResult
+    public func deliver(_ text: String) -> Flow { deliver(Array(text.utf8)) }
+
+    public func finish() { client.didFinishLoading() }
+
+    @discardableResult
+    public func redirect(to url: URLRecord) -> Flow {
+        var successor = request
+        successor.url = url
+        return client.wasRedirected(to: successor, redirectResponse: Response(url: request.url))
+    }
+}

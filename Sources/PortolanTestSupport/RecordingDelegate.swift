@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import PortolanCore
+import Synchronization
+
+/// Writes down what a load reports, and answers as it is told to.
+public final class RecordingDelegate: LoadDelegate {
+    public enum Event: Equatable, Sendable {
+        case response(URLRecord)
+        case data([UInt8])
+        case interim, trailers
+        case step(LoadStep)
+        case sent
+        case redirect(URLRecord)
+        case challenge, challengeWithdrawn, newBody
+        case finished
+        case failed(LoadError.Code)
+    }
+
+    private struct State {
+        var events: [Event] = []
+        var body: [UInt8] = []
+        var error: LoadError?
+        var waiters: [@Sendable () -> Void] = []
+        var hasEnded = false
+    }
+
+    private let state = Mutex(State())
+    private let onEvent: @Sendable (Event, LoadTask) -> Flow
+    private let onRedirect: @Sendable (Request, @escaping @Sendable (RedirectDecision) -> Void) -> Void
+    private let onChallenge: @Sendable (AuthenticationChallenge) -> Void
+
+    /// - Parameters:
+    ///   - onEvent: called after each event was written down; its answer counts for the response and for data.
+    ///   - onRedirect: decides; by default follows.
+    ///   - onChallenge: answers; by default asks for default handling.
+    public init(
+        onEvent: @escaping @Sendable (Event, LoadTask) -> Flow = { _, _ in .keepGoing },
+        onRedirect: @escaping @Sendable (Request, @escaping @Sendable (RedirectDecision) -> Void) -> Void = { $1(.follow($0)) },
+        onChallenge: @escaping @Sendable (AuthenticationChallenge) -> Void = { $0.answer(.performDefault) }
+    ) {
+        self.onEvent = onEvent
+        self.onRedirect = onRedirect
+        self.onChallenge = onChallenge
+    }
+
+    public var events: [Event] { state.withLock { $0.events } }
+    public var body: [UInt8] { state.withLock { $0.body } }
+    public var error: LoadError? { state.withLock { $0.error } }
+    public var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// Returns when the load has ended.
+    public func ended() async {
+        await withCheckedContinuation { continuation in
+            let hasEnded = state.withLock { state in
+                if !state.hasEnded { state.waiters.append { continuation.resume() } }
+                return state.hasEnded
+            }
+            if hasEnded { continuation.resume() }
+        }
+    }
+
+    @discardableResult
+    private func note(_ event: Event, _ task: LoadTask) -> Flow {
+        state.withLock { state in
+            state.events.append(event)
+            if case .data(let bytes) = event { state.body += bytes }
+        }
+        return onEvent(event, task)
+    }
+
+    public func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { note(.response(response.url), task) }
+    public func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        note(.data(unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }), task)
+    }
+    public func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { note(.interim, task) }
+    public func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { note(.trailers, task) }
+    public func loadTask(_ task: LoadTask, didReach step: LoadStep) { note(.step(step), task) }
+    public func loadTaskDidSend(_ task: LoadTask) { note(.sent, task) }
+    public func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        note(.redirect(request.url), task)
+        onRedirect(request, decide)
+    }
+    public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        note(.challenge, task)
+        onChallenge(challenge)
+    }
+    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { note(.challengeWithdrawn, task) }
+    public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
+        note(.newBody, task)
+        let body = task.currentRequest.body
+        answer(body.flatMap { $0.isRewindable ? $0 : nil })
+    }
+    public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        note(error.map { .failed($0.code) } ?? .finished, task)
+        let waiters = state.withLock { state in
+            state.error = error
+            state.hasEnded = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter() }
+    }
+}

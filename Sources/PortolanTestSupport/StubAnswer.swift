@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import PortolanCore
+
+/// What a ``StubHandler`` answers a request with.
+public struct StubAnswer: Sendable {
+    public var mimeType: MIMEType?
+    public var status: HTTPResponse.Status?
+    public var fields: HTTPFields = [:]
+    /// The body, in the pieces in which it is delivered.
+    public var pieces: [[UInt8]] = []
+    /// Whether the response announces the body's length.
+    public var announcesLength = true
+    /// What the load ends with, after the pieces; `nil`: it finishes.
+    public var failure: LoadError?
+    /// Where the load is redirected to, before anything else.
+    public var redirect: URLRecord?
+
+    public init() {}
+
+    public static func text(_ text: String) -> StubAnswer {
+        var answer = StubAnswer()
+        answer.mimeType = MIMEType(parsing: "text/plain;charset=utf-8")
+        answer.pieces = text.isEmpty ? [] : [Array(text.utf8)]
+        return answer
+    }
+
+    public static func pieces(_ pieces: [[UInt8]]) -> StubAnswer {
+        var answer = StubAnswer()
+        answer.pieces = pieces
+        return answer
+    }
+
+    public static func redirect(to url: URLRecord) -> StubAnswer {
+        var answer = StubAnswer()
+        answer.redirect = url
+        return answer
+    }
+
+    /// The load that gives this answer.
+    func load(for request: Request, client: any ProtocolClient) -> ScriptedLoad {
+        let length = pieces.reduce(0) { $0 + Int64($1.count) }
+        let response = Response(
+            url: request.url, mimeType: mimeType, expectedLength: announcesLength ? length : nil, status: status, fields: fields)
+        var events: [ScriptedLoad.Event] = [.response(response)]
+        if let redirect {
+            var successor = request
+            successor.url = redirect
+            events.insert(.redirect(to: successor, response), at: 0)
+        }
+        events += pieces.map { .data($0) }
+        events.append(failure.map { .failure($0) } ?? .finish)
+        return ScriptedLoad(events, client: client)
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the members of a protocol from Swift source, spelled as `name` or `name(label:_:)`. Knows what protocols of this package use, and no more of the language.
+enum SwiftMembers {
+    static func of(protocol name: String, in source: String) -> [String] {
+        guard let body = Source.body(after: "protocol \(name)", in: Source.withoutComments(source)) else { return [] }
+        return body.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ", maxSplits: 1)
+            guard words.count == 2 else { return nil }
+            switch words[0] {
+            case "var": return String(words[1].prefix { $0 != ":" })
+            case "func": return signature(words[1])
+            default: return nil
+            }
+        }
+    }
+
+    private static func signature(_ text: Substring) -> String {
+        let name = text.prefix { $0 != "(" }
+        let parameters = Source.split(Source.parenthesised(text.dropFirst(name.count)), at: ",")
+        let labels = parameters.map { parameter in parameter.drop { $0 == " " }.prefix { $0 != " " && $0 != ":" } + ":" }
+        return "\(name)(\(labels.joined()))"
+    }
+}
+
+/// Reads the members of a struct from a C header.
+enum CMembers {
+    static func of(structure name: String, in source: String) -> [String] {
+        guard let body = Source.body(after: "struct \(name) {", in: Source.withoutComments(source)) else { return [] }
+        return Source.split(Substring(body), at: ";").flatMap { declaration -> [String] in
+            if let pointer = declaration.firstRange(of: "(*") {
+                let inside = declaration[pointer.upperBound...].prefix { $0 != ")" }
+                return inside.split { $0 == " " || $0 == "*" }.last.map { [String($0)] } ?? []
+            }
+            return Source.split(declaration, at: ",").compactMap { $0.split { " *\n".contains($0) }.last.map(String.init) }
+        }
+    }
+}
+
+private enum Source {
+    static func withoutComments(_ source: String) -> String {
+        var result = ""
+        var rest = Substring(source)
+        while let start = rest.firstIndex(of: "/") {
+            result += rest[..<start]
+            rest = rest[start...]
+            if rest.hasPrefix("//") {
+                rest = rest.drop { $0 != "\n" }
+            } else if rest.hasPrefix("/*"), let end = rest.firstRange(of: "*/") {
+                rest = rest[end.upperBound...]
+            } else {
+                result.append(rest.removeFirst())
+            }
+        }
+        return result + rest
+    }
+
+    /// What stands between the braces that follow `heading`.
+    static func body(after heading: String, in source: String) -> String? {
+        guard let found = source.firstRange(of: heading) else { return nil }
+        let start = heading.hasSuffix("{") ? source.index(before: found.upperBound) : found.upperBound
+        var depth = 0
+        var body = ""
+        for character in source[start...] {
+            if character == "}" { depth -= 1 }
+            if depth > 0 { body.append(character) }
+            if character == "{" { depth += 1 }
+            if character == "}" && depth == 0 { return body }
+        }
+        return nil
+    }
+
+    /// What stands between the first parenthesis of `text` and the one that closes it.
+    static func parenthesised(_ text: Substring) -> Substring {
+        var depth = 0
+        for index in text.indices {
+            if text[index] == "(" { depth += 1 }
+            if text[index] == ")" { depth -= 1 }
+            if depth == 0 { return text[..<index].dropFirst() }
+        }
+        return ""
+    }
+
+    /// The pieces between separators that stand in no parentheses; none of them empty.
+    static func split(_ text: Substring, at separator: Character) -> [Substring] {
+        var depth = 0
+        return text.split { character in
+            if character == "(" { depth += 1 }
+            if character == ")" { depth -= 1 }
+            return depth == 0 && character == separator
+        }
+        .filter { $0.contains { !$0.isWhitespace } }
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct ChallengeTests {
+    /// Asks for a password until it is "open sesame", at most three times, and says what it was answered.
+    private static func guarded(kind: ProtectionSpace.Kind = .password(scheme: "basic")) -> ManualHandler {
+        ManualHandler { load in ask(load, kind, failures: 0) }
+    }
+
+    private static func ask(_ load: ManualLoad, _ kind: ProtectionSpace.Kind, failures: Int) {
+        let space = ProtectionSpace(kind: kind, protocolName: "x", host: load.request.url.host.map(String.init) ?? "")
+        load.client.didReceive(
+            AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
+                switch answer {
+                case .use(.password(_, "open sesame")): end(load, "in")
+                case .use where failures < 2: ask(load, kind, failures: failures + 1)
+                case .use: load.client.didFail(with: LoadError(.authenticationRequired, message: "wrong"))
+                case .continueWithout: end(load, "without")
+                case .performDefault: end(load, "default")
+                case .rejectProtectionSpace: end(load, "rejected")
+                case .cancel: load.client.didFail(with: LoadError(.authenticationCancelled, message: "cancelled"))
+                }
+            })
+    }
+
+    private static func end(_ load: ManualLoad, _ text: String) {
+        load.respond()
+        load.deliver(text)
+        load.finish()
+    }
+
+    private static func load(_ url: String, kind: ProtectionSpace.Kind = .password(scheme: "basic"), answer: ChallengeAnswer?) throws
+        -> RecordingDelegate
+    {
+        let delegate = RecordingDelegate(onChallenge: { challenge in answer.map { challenge.answer($0) } })
+        loader(guarded(kind: kind)).task(for: try Request(url), delegate: delegate).resume()
+        return delegate
+    }
+
+    @Test func theFiveAnswersReachTheHandler() throws {
+        let table: [(ChallengeAnswer, String)] = [
+            (.use(.password(user: "u", password: "open sesame")), "in"), (.continueWithout, "without"),
+            (.performDefault, "without"), (.rejectProtectionSpace, "rejected"),
+        ]
+        for (answer, expected) in table { #expect(try Self.load("x://h/", answer: answer).text == expected) }
+        #expect(try Self.load("x://h/", answer: .cancel).events.last == .failed(.authenticationCancelled))
+    }
+
+    @Test func aChallengeThatIsDroppedGetsDefaultHandling() throws {
+        #expect(try Self.load("x://h/", answer: nil).text == "without")
+    }
+
+    @Test func ofServerTrustTheHandlerKnowsTheDefault() throws {
+        #expect(try Self.load("x://h/", kind: .serverTrust(chain: []), answer: .performDefault).text == "default")
+    }
+
+    @Test func theURLsUserInformationAnswersFirst() throws {
+        let delegate = try Self.load("x://me:open%20sesame@h/", answer: .cancel)
+        #expect(delegate.text == "in")
+        #expect(!delegate.events.contains(.challenge))
+    }
+
+    @Test func aWrongPasswordInTheURLAsksTheCaller() throws {
+        let delegate = try Self.load("x://me:wrong@h/", answer: .use(.password(user: "me", password: "open sesame")))
+        #expect(delegate.events.filter { $0 == .challenge }.count == 1)
+        #expect(delegate.text == "in")
+    }
+
+    @Test func theURLsUserInformationIsNotForAProxy() throws {
+        let url = try URLRecord(parsing: "x://me:pw@h/")
+        var space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h")
+        #expect(URLCredential.of(url, for: space) == .password(user: "me", password: "pw"))
+        space.isProxy = true
+        #expect(URLCredential.of(url, for: space) == nil)
+        space.isProxy = false
+        space.host = "other"
+        #expect(URLCredential.of(url, for: space) == nil)
+    }
+
+    @Test func aWrongAnswerIsCounted() throws {
+        let counts = Mutex<[Int]>([])
+        let delegate = RecordingDelegate(onChallenge: { challenge in
+            counts.withLock { $0.append(challenge.previousFailureCount) }
+            challenge.answer(.use(.password(user: "u", password: "no")))
+        })
+        loader(Self.guarded()).task(for: try Request("x://h/"), delegate: delegate).resume()
+        #expect(counts.withLock { $0 } == [0, 1, 2])
+        #expect(delegate.events.last == .failed(.authenticationRequired))
+    }
+
+    @Test func aLateAnswerAndASecondOneDoNoHarm() throws {
+        let asked = Mutex<AuthenticationChallenge?>(nil)
+        let delegate = RecordingDelegate(onChallenge: { challenge in asked.withLock { $0 = challenge } })
+        loader(Self.guarded()).task(for: try Request("x://h/"), delegate: delegate).resume()
+        let challenge = try #require(asked.withLock { $0 })
+        challenge.answer(.continueWithout)
+        challenge.answer(.cancel)
+        #expect(delegate.text == "without")
+    }
+
+    @Test func aWithdrawnChallengeIsTakenBack() throws {
+        let asked = Mutex<AuthenticationChallenge?>(nil)
+        let handler = ManualHandler { load in
+            let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+            let challenge = AuthenticationChallenge(protectionSpace: space) { _ in }
+            load.client.didReceive(challenge)
+            load.client.didCancel(challenge)
+            Self.end(load, "went on")
+        }
+        let delegate = RecordingDelegate(onChallenge: { challenge in asked.withLock { $0 = challenge } })
+        loader(handler).task(for: try Request("x://h/"), delegate: delegate).resume()
+        #expect(delegate.events.contains(.challengeWithdrawn))
+        #expect(delegate.text == "went on")
+    }
+
+    @Test func noSecretIsShown() {
+        #expect(!Credential.password(user: "me", password: "secret").description.contains("secret"))
+        #expect(!Credential.certificate(chain: [], privateKey: [1, 2, 3]).description.contains("[1"))
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct ClockTests {
+    @Test func alarmsFallDueInOrder() {
+        var random = SeededGenerator(seed: 3)
+        var queue = AlarmQueue()
+        let fired = Mutex<[Int]>([])
+        var expected: [Int] = []
+        for _ in 0..<1000 {
+            let time = Int.random(in: 0..<500, using: &random)
+            let alarm = LoadAlarm { fired.withLock { $0.append(time) } }
+            queue.insert(alarm, at: .seconds(time))
+            if Bool.random(using: &random) { alarm.cancel() } else { expected.append(time) }
+        }
+        while let next = queue.nextDeadline { for alarm in queue.removeDue(at: next) { alarm.fire() } }
+        #expect(fired.withLock { $0 } == expected.sorted())
+    }
+
+    @Test func anAlarmFiresOnceOrNever() {
+        let count = Mutex(0)
+        let alarm = LoadAlarm { count.withLock { $0 += 1 } }
+        alarm.fire()
+        alarm.fire()
+        let cancelled = LoadAlarm { count.withLock { $0 += 100 } }
+        cancelled.cancel()
+        cancelled.fire()
+        #expect(count.withLock { $0 } == 1)
+    }
+
+    @Test func theSystemClockKeepsTime() {
+        let clock = SystemClock()
+        let order = Monitor<[Int]>([])
+        let now = clock.now
+        for number in [3, 1, 2] {
+            clock.schedule(LoadAlarm { order.signalling { $0.append(number) } }, at: now + .milliseconds(20 * number))
+        }
+        #expect(order.wait { $0.count == 3 ? $0 : nil } == [1, 2, 3])
+    }
+}

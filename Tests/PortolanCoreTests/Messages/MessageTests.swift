@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct MessageTests {
+    @Test(arguments: [
+        ("a.txt", "a.txt"), ("", "download"), (".", "download"), ("..", "download"), ("../../etc/passwd", ".._.._etc_passwd"),
+        ("a\u{0}b\nc", "a_b_c"), ("a\\b", "a_b"), ("gpj\u{202E}.exe", "gpj_.exe"), ("ünï.txt", "ünï.txt"),
+    ])
+    func aSuggestedNameIsSafe(untrusted: String, safe: String) {
+        #expect(SafeFilename(untrusted).text == safe)
+    }
+
+    @Test func aSuggestedNameFitsAFileSystem() {
+        #expect(SafeFilename(String(repeating: "é", count: 300)).text.utf8.count == 254)
+    }
+
+    @Test(arguments: [
+        ("file:///a/b%20c.txt", "b c.txt"), ("file:///a/b/", "b"), ("file:///", "download"), ("data:,x/y", "download"),
+        ("http://h/a%2Fb", "a_b"),
+    ])
+    func theSuggestedNameIsTheLastOfThePath(url: String, name: String) throws {
+        #expect(Response(url: try URLRecord(parsing: url)).suggestedFilename == name)
+    }
+
+    @Test(arguments: [("a%20b", "a b"), ("%", "%"), ("%4", "%4"), ("%zz", "%zz"), ("%41%", "A%"), ("%C3%A9", "é"), ("", "")])
+    func percentDecoding(text: String, decoded: String) {
+        #expect(PercentEncoding.decode(text) == decoded)
+    }
+
+    @Test func aRequestOfNoURLSaysWhy() throws {
+        let error = try #require(throws: LoadError.self) { try Request("no url") }
+        #expect(error.code == .badURL)
+        #expect(!error.message.contains("\n"))
+    }
+
+    @Test func propertiesAreTypedAndNamed() throws {
+        enum Mode: String, RequestPropertyValue, RequestPropertyKey {
+            case ascii, binary
+            static let name = "org.example.mode"
+            typealias Value = Self
+        }
+        var request = try Request("x:1")
+        #expect(request[Mode.self] == nil)
+        request[Mode.self] = .binary
+        #expect(request.properties["org.example.mode"] == .text("binary"))
+        request.properties["org.example.mode"] = .integer(1)
+        #expect(request[Mode.self] == nil)
+        request[Mode.self] = nil
+        #expect(request.properties.isEmpty)
+    }
+
+    @Test func errorCodesArePublishedOnce() {
+        #expect(Set(LoadError.Code.published.map(\.code)).count == LoadError.Code.published.count)
+        #expect(Set(LoadError.Code.published.map(\.name)).count == LoadError.Code.published.count)
+        #expect(LoadError.Code.notFound.description == "notFound")
+        #expect(LoadError.Code(rawValue: 77).description == "77")
+    }
+
+    @Test(arguments: [1, 3, 1000])
+    func aBodyInMemoryCanBeReadTwice(size: Int) throws {
+        let body = Body.bytes(Array(0..<100))
+        for _ in 0..<2 {
+            let reader = try body.makeReader()
+            var read: [UInt8] = []
+            while let piece = Self.read(reader, size) { read += piece }
+            #expect(read == Array(0..<100))
+        }
+    }
+
+    private static func read(_ reader: any BodyReader, _ size: Int) -> [UInt8]? {
+        var isEnd = false
+        let piece = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            let raw = UnsafeMutableRawBufferPointer(buffer)
+            var output = unsafe OutputRawSpan(buffer: raw, initializedCount: 0)
+            if case .end = reader.read(into: &output, whenReady: {}) { isEnd = true }
+            count = unsafe output.finalize(for: raw)
+        }
+        return isEnd ? nil : piece
+    }
+}

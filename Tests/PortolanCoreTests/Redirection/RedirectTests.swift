@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct RedirectTests {
+    private static func url(_ text: String) throws -> URLRecord { try URLRecord(parsing: text) }
+
+    /// `hop:N` redirects to `hop:N-1`, `hop:0` answers.
+    private static let hops = StubHandler(identifier: "hops", schemes: .only(["hop"])) { request in
+        let number = Int(request.url.path) ?? 0
+        guard number > 0, let next = try? url("hop:\(number - 1)") else { return .text("landed") }
+        return .redirect(to: next)
+    }
+
+    @Test func redirectsAreFollowedToTheLimit() async throws {
+        let loader = loader(Self.hops) { $0.redirects.limit = 3 }
+        let (body, response) = try await loader.data(from: "hop:3")
+        #expect(String(decoding: body, as: UTF8.self) == "landed")
+        #expect(response.url.description == "hop:0")
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "hop:4") }
+        #expect(error.code == .tooManyRedirects)
+    }
+
+    @Test func manyRedirectsDoNotNest() async throws {
+        let loader = loader(Self.hops) { $0.redirects.limit = 100_000 }
+        #expect(try await loader.data(from: "hop:5000").1.url.description == "hop:0")
+    }
+
+    @Test func aRedirectMayLeadToAnotherHandler() async throws {
+        let target = try Self.url("there:x")
+        let loader = loader(
+            StubHandler(identifier: "a", schemes: .only(["here"])) { _ in .redirect(to: target) },
+            StubHandler(identifier: "b", schemes: .only(["there"])) { _ in .text("b") })
+        #expect(try await String(decoding: loader.data(from: "here:x").0, as: UTF8.self) == "b")
+    }
+
+    @Test func credentialsDoNotFollowToAnotherOrigin() async throws {
+        let seen = Mutex<[HTTPFields]>([])
+        let handler = StubHandler(schemes: .only(["http"])) { request in
+            seen.withLock { $0.append(request.fields) }
+            guard request.url.path == "/1", let next = try? Self.url(request.url.host == "a" ? "http://a/2" : "http://c/2") else {
+                return .text("")
+            }
+            return .redirect(to: next)
+        }
+        let fields: HTTPFields = [.authorization: "secret", .cookie: "a=b", .proxyAuthorization: "p", .accept: "*/*"]
+        for host in ["a", "b"] {
+            _ = try await loader(handler).data(for: Request("http://\(host)/1", fields: fields))
+        }
+        let results = seen.withLock { $0 }
+        #expect(results[1] == fields)
+        #expect(results[3] == [.accept: "*/*"])
+    }
+
+    @Test func noServerSendsUsToTheUsersFiles() async throws {
+        let file = try Self.url("file:///etc/passwd")
+        let loader = loader(StubHandler { request in request.url.scheme == "file" ? .text("secret") : .redirect(to: file) })
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "evil:x") }
+        #expect(error.code == .badRedirect)
+    }
+
+    @Test func inManualModeTheRedirectIsDelivered() async throws {
+        let loader = loader(Self.hops) { $0.redirects.mode = .manual }
+        #expect(try await loader.data(from: "hop:1").1.url.description == "hop:1")
+    }
+
+    @Test func inErrorModeARedirectFails() async throws {
+        let loader = loader(Self.hops) { $0.redirects.mode = .error }
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "hop:1") }
+        #expect(error.code == .badRedirect)
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func theCallerDecidesNowOrLater(follows: Bool, later: Bool) async throws {
+        let waiting = Mutex<(@Sendable () -> Void)?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { request, decide in
+            let answer: @Sendable () -> Void = { decide(follows ? .follow(request) : .deliver) }
+            if later { waiting.withLock { $0 = answer } } else { answer() }
+        })
+        let task = loader(Self.hops).task(for: try Request("hop:1"), delegate: delegate)
+        task.resume()
+        if later {
+            #expect(delegate.events == [.redirect(try Self.url("hop:0"))])
+            let answer = try #require(waiting.withLock { $0 })
+            answer()
+            answer()
+        }
+        #expect(delegate.events.last == .finished)
+        #expect(delegate.text == (follows ? "landed" : ""))
+        #expect(task.metrics.redirectCount == (follows ? 1 : 0))
+    }
+
+    @Test func aLoadWaitingForADecisionCanBeCancelled() async throws {
+        let waiting = Mutex<(@Sendable () -> Void)?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { request, decide in waiting.withLock { $0 = { decide(.follow(request)) } } })
+        let task = loader(Self.hops).task(for: try Request("hop:1"), delegate: delegate)
+        task.resume()
+        task.cancel()
+        waiting.withLock { $0 }?()
+        #expect(delegate.events.last == .failed(.cancelled))
+        #expect(delegate.events.count == 2)
+    }
+
+    @Test func anEventAfterATakenRedirectIsReported() async throws {
+        let observed = Mutex<[String]>([])
+        let target = try Self.url("there:x")
+        let handler = ManualHandler(schemes: .only(["here"])) { load in
+            #expect(load.redirect(to: target) == .stopped)
+            load.respond()
+        }
+        let loader = loader(handler, StubHandler(schemes: .only(["there"])) { _ in .text("there") }) {
+            $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } }
+        }
+        #expect(try await String(decoding: loader.data(from: "here:x").0, as: UTF8.self) == "there")
+        #expect(observed.withLock { $0 } == ["ORDER-04"])
+    }
+}

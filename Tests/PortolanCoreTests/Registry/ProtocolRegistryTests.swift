@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct ProtocolRegistryTests {
+    private static func request(_ text: String) throws -> Request { try Request(text) }
+
+    private static func stub(_ identifier: String, _ schemes: SchemeSet) -> StubHandler {
+        StubHandler(identifier: identifier, schemes: schemes) { _ in .text(identifier) }
+    }
+
+    @Test func latestRegistrationWins() throws {
+        let registry = ProtocolRegistry()
+        for name in ["a", "b", "c"] { registry.register(Self.stub(name, .only(["x"]))) }
+        #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "c")
+    }
+
+    @Test func handlersOfAnySchemeKeepTheirPlaceInTheOrder() throws {
+        let registry = ProtocolRegistry()
+        registry.register(Self.stub("any-1", .any))
+        registry.register(Self.stub("x", .only(["x"])))
+        registry.register(Self.stub("any-2", .any))
+        let refusing = Refusing()
+        registry.register(refusing)
+        let asked = try registry.snapshot().explain(Self.request("x:1"))
+        #expect(asked.map(\.handler) == ["refusing", "any-2"])
+        #expect(asked.map(\.refusal) == [.cannotInit, nil])
+    }
+
+    @Test func anIndexedLookUpAsksInTheOrderOfAFullScan() throws {
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<200 {
+            let registry = ProtocolRegistry()
+            var expected: [String] = []
+            for number in 0..<Int.random(in: 1...12, using: &random) {
+                let schemes: SchemeSet = [.any, .only(["x"]), .only(["y"]), .only(["y", "x"])].randomElement(using: &random) ?? .any
+                let handler = Refusing(identifier: "h\(number)", schemes: schemes)
+                registry.register(handler)
+                if schemes.contains("x") { expected.insert(handler.identifier, at: 0) }
+            }
+            #expect(try registry.snapshot().explain(Self.request("x:1")).map(\.handler) == expected)
+        }
+    }
+
+    @Test func aHandlerMayRegisterAnotherWhileItIsAsked() throws {
+        let registry = ProtocolRegistry()
+        let handler = Registering(registry)
+        registry.register(handler)
+        #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "registering")
+        #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "late")
+    }
+
+    @Test func aHandlerIsNotAskedForItsOwnRequest() throws {
+        let registry = ProtocolRegistry()
+        registry.register(Self.stub("below", .any))
+        registry.register(Self.stub("above", .any))
+        var request = try Self.request("x:1")
+        request.marks = [RequestMark(handler: "above", url: request.url)]
+        #expect(registry.snapshot().explain(request).map(\.refusal) == [.ownRequest, nil])
+        request.url = try URLRecord(parsing: "x:2")
+        #expect(registry.snapshot().explain(request).map(\.handler) == ["above"])
+    }
+
+    @Test func retirementEndsWithTheLastLoad() async throws {
+        let registry = ProtocolRegistry()
+        let registration = registry.register(Self.stub("a", .any))
+        let entry = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
+        let stale = registry.snapshot()
+        let retirement = registry.unregister(registration)
+        #expect(!retirement.isFinished)
+        #expect(try stale.handler(for: Self.request("x:1")) == nil, "a snapshot taken before must not start new loads")
+        entry.endLoad()
+        #expect(retirement.isFinished)
+        await retirement.finished()
+    }
+
+    @Test func registeringAndAskingAtOnceLosesNothing() async throws {
+        let registry = ProtocolRegistry()
+        let request = try Self.request("x:1")
+        registry.register(Self.stub("base", .any))
+        await withTaskGroup(of: Void.self) { group in
+            for worker in 0..<8 {
+                group.addTask {
+                    for number in 0..<100 {
+                        let registration = registry.register(Self.stub("\(worker)-\(number)", number % 2 == 0 ? .any : .only(["x"])))
+                        let entry = registry.snapshot().handler(for: request)
+                        #expect(entry != nil)
+                        entry?.endLoad()
+                        if number % 10 != 0 { registry.unregister(registration) }
+                    }
+                }
+            }
+        }
+        #expect(registry.handlers.count == 1 + 8 * 10)
+        // Of one worker, newer stands before older.
+        let ofFirst = registry.handlers.map(\.identifier).filter { $0.hasPrefix("0-") }
+        #expect(ofFirst == stride(from: 90, through: 0, by: -10).map { "0-\($0)" })
+    }
+}
+
+private struct Refusing: ProtocolHandler {
+    var identifier = "refusing"
+    var schemes = SchemeSet.any
+    func canInit(_ request: Request) -> Bool { false }
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.unknown, message: "never asked"), client: client)
+    }
+}
+
+private final class Registering: ProtocolHandler {
+    let identifier = "registering"
+    let schemes = SchemeSet.any
+    private let registry: ProtocolRegistry
+    private let isDone = Atomic(false)
+
+    init(_ registry: ProtocolRegistry) { self.registry = registry }
+
+    func canInit(_ request: Request) -> Bool {
+        if !isDone.exchange(true, ordering: .relaxed) {
+            registry.register(StubHandler(identifier: "late") { _ in .text("late") })
+        }
+        return true
+    }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.unknown, message: "not loaded here"), client: client)
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// A handler that breaks the contract fails its load, and the error names the rule.
+@Suite struct BreachTests {
+    struct Breach: Sendable, CustomTestStringConvertible {
+        let rule: String
+        let steps: @Sendable (ManualLoad) -> Void
+        var testDescription: String { rule }
+    }
+
+    static let breaches: [Breach] = [
+        Breach(rule: "ORDER-01") { $0.deliver([1]) },
+        Breach(rule: "ORDER-01") { $0.finish() },
+        Breach(rule: "ORDER-08") {
+            $0.respond()
+            $0.respond()
+        },
+        Breach(rule: "ORDER-10") {
+            $0.client.cachedResponseIsValid(CachedResponse(response: Response(url: $0.request.url), body: .bytes([])), newer: nil)
+        },
+        Breach(rule: "ORDER-13") {
+            $0.respond()
+            $0.client.didReceiveInterim(Response(url: $0.request.url))
+        },
+        Breach(rule: "BODY-02") {
+            $0.respond(expectedLength: 1)
+            $0.deliver([1, 2])
+        },
+        Breach(rule: "BODY-02") {
+            $0.respond(expectedLength: 2)
+            $0.deliver([1])
+            $0.finish()
+        },
+    ]
+
+    @Test(arguments: breaches)
+    func aBreachFailsTheLoadByItsRule(_ breach: Breach) async throws {
+        let handler = ManualHandler { breach.steps($0) }
+        let observed = Mutex<[String]>([])
+        let loader = loader(handler) { $0.breachObserver = { rule, handler in observed.withLock { $0.append("\(handler) \(rule)") } } }
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
+        #expect(error.code == .protocolViolation)
+        #expect(error.rule?.id == breach.rule)
+        #expect(error.message.hasPrefix(breach.rule + ": "))
+        #expect(error.message.contains("org.portolan.manual"))
+        #expect(observed.withLock { $0 } == ["org.portolan.manual \(breach.rule)"])
+        #expect(handler.loads.first?.calls == [.start, .stop])
+    }
+
+    @Test func anEventBeforeTheStartFailsTheLoad() async throws {
+        let error = try await #require(throws: LoadError.self) { try await loader(Hasty()).data(from: "x:1") }
+        #expect(error.rule?.id == "LIFE-01")
+    }
+
+    @Test func whatComesAfterTheEndIsReported() async throws {
+        let observed = Mutex<[String]>([])
+        let handler = ManualHandler {
+            $0.respond()
+            $0.finish()
+            $0.finish()
+            $0.deliver([1])
+        }
+        let loader = loader(handler) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let (body, _) = try await loader.data(from: "x:1")
+        #expect(body.isEmpty)
+        #expect(observed.withLock { $0 } == ["ORDER-02", "ORDER-03"])
+    }
+
+    @Test func aLengthDoesNotBindAHEADRequest() async throws {
+        let handler = ManualHandler {
+            $0.respond(expectedLength: 10)
+            $0.finish()
+        }
+        var request = try Request("x:1")
+        request.method = .head
+        let (body, _) = try await loader(handler).data(for: request)
+        #expect(body.isEmpty)
+    }
+
+    @Test func overlappingEventsFailTheLoad() async throws {
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate { event, _ in
+            // While the first piece is with the client, the second comes.
+            if event == .data([1]) { #expect(handler.loads.first?.deliver([2]) == .stopped) }
+            return .keepGoing
+        }
+        loader(handler).task(for: try Request("x:1"), delegate: delegate).resume()
+        let load = try #require(handler.loads.first)
+        load.respond()
+        #expect(load.deliver([1]) == .stopped)
+        #expect(delegate.body == [1])
+        #expect(delegate.error?.rule?.id == "ORDER-05")
+    }
+
+    private struct Hasty: ProtocolHandler {
+        let identifier = "org.example.hasty"
+        let schemes = SchemeSet.any
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
+            return FailedLoad(LoadError(.unknown, message: "never started"), client: client)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct CallersFormsTests {
+    @Test func dataCollectsThePieces() async throws {
+        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3], [4, 5]]) })
+        let (body, response) = try await loader.data(from: "x:1")
+        #expect(Array(body) == [1, 2, 3, 4, 5])
+        #expect(response.expectedLength == 5)
+    }
+
+    @Test func dataThrowsWhatTheLoadFailsWith() async throws {
+        let loader = loader(StubHandler { _ in throw LoadError(.notFound, message: "nothing there") })
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
+        #expect(error == LoadError(.notFound, message: "nothing there"))
+    }
+
+    @Test func aBodyOverTheLimitFails() async throws {
+        let loader = loader(StubHandler { _ in .pieces([[1, 2], [3, 4], [5]]) }) { $0.collectedBodyLimit = 4 }
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x:1") }
+        #expect(error.code == .limitExceeded)
+    }
+
+    @Test func anAnnouncedLengthIsNotSetAside() async throws {
+        let handler = ManualHandler { load in
+            load.respond(expectedLength: .max)
+            load.client.didFail(with: LoadError(.connectionLost, message: "gone"))
+        }
+        let error = try await #require(throws: LoadError.self) { try await loader(handler).data(from: "x:1") }
+        #expect(error.code == .connectionLost)
+    }
+
+    @Test func ofSeveralPartsDataGivesTheLast() async throws {
+        let handler = ManualHandler(traits: .multipart) { load in
+            load.respond()
+            load.deliver("first")
+            load.respond()
+            load.deliver("last")
+            load.finish()
+        }
+        let (body, _) = try await loader(handler).data(from: "x:1")
+        #expect(String(decoding: body, as: UTF8.self) == "last")
+    }
+
+    @Test func aLoadThatEndsLaterResumesItsCaller() async throws {
+        let handler = ManualHandler()
+        let loader = loader(handler)
+        async let result = loader.data(from: "x:1")
+        let load = await handler.nextLoad()
+        load.respond()
+        load.deliver("later")
+        load.finish()
+        #expect(try await String(decoding: result.0, as: UTF8.self) == "later")
+    }
+
+    @Test func theCompletionHandlerIsCalledOnce() async throws {
+        let calls = Mutex<[String]>([])
+        let loader = loader(StubHandler { _ in .text("hello") })
+        loader.load(try Request("x:1")) { result in
+            let text = (try? result.get()).map { String(decoding: $0.0, as: UTF8.self) } ?? "failed"
+            calls.withLock { $0.append(text) }
+        }
+        #expect(calls.withLock { $0 } == ["hello"])
+    }
+
+    @Test func theBlockingFormWaits() throws {
+        let handler = ManualHandler { load in
+            let thread = LoadThreads(limit: 1)
+            try? thread.run {
+                load.respond()
+                load.deliver("from another thread")
+                load.finish()
+            }
+        }
+        let (body, _) = try loader(handler).waitForData(for: Request("x:1"))
+        #expect(String(decoding: body, as: UTF8.self) == "from another thread")
+    }
+
+    @Test func bytesComeInOrder() async throws {
+        let pieces = (0..<100).map { [UInt8](repeating: UInt8($0), count: 20_000) }
+        let loader = loader(StubHandler { _ in .pieces(pieces) }) { $0.bufferLimit = 50_000 }
+        let (chunks, response) = try await loader.bytes(from: "x:1")
+        #expect(response.expectedLength == 2_000_000)
+        var body: [UInt8] = []
+        for try await chunk in chunks { body += chunk }
+        #expect(body == Array(pieces.joined()))
+    }
+
+    @Test func aSlowReaderPausesTheHandler() async throws {
+        let handler = ManualHandler()
+        let loader = loader(handler) { $0.bufferLimit = 100 }
+        async let opened = loader.bytes(from: "x:1")
+        let load = await handler.nextLoad()
+        load.respond()
+        let (chunks, _) = try await opened
+        let piece = [UInt8](repeating: 1, count: 60)
+        #expect(load.deliver(piece) == .keepGoing)
+        #expect(load.deliver(piece) == .pause)
+        #expect(load.calls == [.start])
+        var iterator = chunks.makeAsyncIterator()
+        _ = try await iterator.next()
+        #expect(load.calls == [.start, .resume])
+        #expect(load.deliver(piece) == .keepGoing)
+        load.finish()
+        var rest = 0
+        while let chunk = try await iterator.next() { rest += chunk.count }
+        #expect(rest == 60)
+    }
+
+    @Test func lettingGoOfTheBytesCancelsTheLoad() async throws {
+        let handler = ManualHandler()
+        let loader = loader(handler)
+        do {
+            async let opened = loader.bytes(from: "x:1")
+            await handler.nextLoad().respond()
+            _ = try await opened
+        }
+        #expect(handler.loads.first?.calls == [.start, .stop])
+    }
+
+    @Test func whatFailsInTheMiddleComesAfterTheBytes() async throws {
+        var answer = StubAnswer.pieces([[1], [2]])
+        answer.announcesLength = false
+        answer.failure = LoadError(.connectionLost, message: "gone")
+        let loader = loader(StubHandler { [answer] _ in answer })
+        let (chunks, _) = try await loader.bytes(from: "x:1")
+        var body: [UInt8] = []
+        let error = try await #require(throws: LoadError.self) { for try await chunk in chunks { body += chunk } }
+        #expect(error.code == .connectionLost)
+        #expect(body == [1, 2])
+    }
+
+    @Test func cancellingTheTaskThatReadsCancelsTheLoad() async throws {
+        let handler = ManualHandler()
+        let loader = loader(handler)
+        let reader = Task { try await loader.data(from: "x:1") }
+        let load = await handler.nextLoad()
+        reader.cancel()
+        let error = try await #require(throws: LoadError.self) { try await reader.value }
+        #expect(error.code == .cancelled)
+        #expect(load.calls == [.start, .stop])
+    }
+}

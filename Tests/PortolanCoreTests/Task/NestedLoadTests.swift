@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct NestedLoadTests {
+    @Test func anInnerLoadReportsToItsClient() async throws {
+        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        #expect(try await String(decoding: loader.data(from: "relay:relay:relay:x:1").0, as: UTF8.self) == "inner")
+    }
+
+    @Test func deeperThanTheLimitIsAnError() async throws {
+        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") }) { $0.nestingLimit = 2 }
+        #expect(try await String(decoding: loader.data(from: "relay:relay:x:1").0, as: UTF8.self) == "inner")
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:relay:relay:x:1") }
+        #expect(error.code == .nestedTooDeep)
+    }
+
+    @Test func aHandlerThatAsksForItselfIsNotAsked() async throws {
+        let error = try await #require(throws: LoadError.self) { try await loader(Relay(strips: false)).data(from: "relay:x") }
+        #expect(error.code == .unsupportedScheme)
+        #expect(error.message.contains("ownRequest"))
+    }
+
+    @Test func stoppingTheOuterLoadStopsTheInner() async throws {
+        let inner = ManualHandler(schemes: .only(["x"]))
+        let delegate = RecordingDelegate()
+        let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(inner.loads.first)
+        load.respond()
+        task.cancel()
+        #expect(load.calls == [.start, .stop])
+        #expect(delegate.events.last == .failed(.cancelled))
+    }
+
+    @Test func aPauseReachesTheInnerLoad() async throws {
+        let inner = ManualHandler(schemes: .only(["x"]))
+        let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
+        let task = loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(inner.loads.first)
+        load.respond()
+        #expect(load.deliver([1]) == .pause)
+        task.resume()
+        #expect(load.calls == [.start, .resume])
+    }
+
+    @Test func innerRedirectsAndChallengesAreDecidedAsTheOuters() async throws {
+        let target = try URLRecord(parsing: "x:2")
+        let inner = ManualHandler(schemes: .only(["x"])) { load in
+            if load.request.url.path == "1" {
+                load.redirect(to: target)
+                return
+            }
+            let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+            load.client.didReceive(
+                AuthenticationChallenge(protectionSpace: space) { answer in
+                    load.respond()
+                    if case .use(.password(let user, _)) = answer { load.deliver(user) }
+                    load.finish()
+                })
+        }
+        let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(.password(user: "me", password: ""))) })
+        loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate).resume()
+        #expect(delegate.events.prefix(2) == [.redirect(target), .challenge])
+        #expect(delegate.text == "me")
+    }
+
+    /// `relay:URL` delivers what URL does.
+    private struct Relay: ProtocolHandler {
+        let identifier = "org.example.relay"
+        let schemes = SchemeSet.only(["relay"])
+        var strips = true
+
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            var inner = request
+            let text = strips ? String(request.url.description.dropFirst("relay:".count)) : request.url.description
+            guard let url = try? URLRecord(parsing: text) else {
+                return FailedLoad(LoadError(.badURL, message: "no inner URL"), client: client)
+            }
+            inner.url = url
+            return RelayLoad(inner, client)
+        }
+    }
+
+    private final class RelayLoad: ProtocolLoad {
+        private let request: Request
+        private let client: any ProtocolClient
+        private let inner = Mutex<(any ProtocolLoad)?>(nil)
+
+        init(_ request: Request, _ client: any ProtocolClient) {
+            self.request = request
+            self.client = client
+        }
+
+        func startLoading() {
+            let load = client.makeNestedLoad(for: request, client: client)
+            inner.withLock { $0 = load }
+            load.startLoading()
+        }
+        func stopLoading() { inner.withLock { $0 }?.stopLoading() }
+        func resumeLoading() { inner.withLock { $0 }?.resumeLoading() }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct TimeoutTests {
+    private let clock = ManualClock()
+    private let handler = ManualHandler()
+
+    private func start(_ timeouts: Timeouts, _ delegate: RecordingDelegate = RecordingDelegate()) throws -> (
+        LoadTask, ManualLoad, RecordingDelegate
+    ) {
+        let loader = loader(handler) { $0.clock = clock }
+        var request = try Request("x:1")
+        request.timeouts = timeouts
+        let task = loader.task(for: request, delegate: delegate)
+        task.resume()
+        return (task, try #require(handler.loads.first), delegate)
+    }
+
+    @Test func silenceEndsALoad() throws {
+        let (_, load, delegate) = try start(Timeouts(idle: .seconds(10)))
+        clock.advance(by: .seconds(9))
+        load.respond()
+        clock.advance(by: .seconds(9))
+        load.deliver([1])
+        clock.advance(by: .milliseconds(9999))
+        #expect(delegate.events.count == 2)
+        clock.advance(by: .milliseconds(1))
+        #expect(delegate.events.last == .failed(.timedOut))
+        #expect(load.calls == [.start, .stop])
+    }
+
+    @Test func theTotalCountsThroughActivity() throws {
+        let (_, load, delegate) = try start(Timeouts(idle: .seconds(60), total: .seconds(10)))
+        load.respond()
+        for _ in 0..<9 {
+            clock.advance(by: .seconds(1))
+            load.deliver([1])
+        }
+        #expect(delegate.error == nil)
+        clock.advance(by: .seconds(1))
+        #expect(delegate.events.last == .failed(.timedOut))
+    }
+
+    @Test func aPausedLoadIsNotIdle() throws {
+        let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
+        let (task, load, _) = try start(Timeouts(idle: .seconds(10)), delegate)
+        load.respond()
+        #expect(load.deliver([1]) == .pause)
+        clock.advance(by: .seconds(100))
+        #expect(delegate.error == nil)
+        task.resume()
+        clock.advance(by: .seconds(100))
+        #expect(delegate.events.last == .failed(.timedOut))
+    }
+
+    @Test func aQuestionToTheCallerStopsTheIdleClock() throws {
+        let delegate = RecordingDelegate(onChallenge: { challenge in Self.keep(challenge) })
+        let (_, load, _) = try start(Timeouts(idle: .seconds(10)), delegate)
+        let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+        load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in })
+        clock.advance(by: .seconds(100))
+        #expect(delegate.error == nil)
+    }
+
+    @Test func aLoadThatEndedLeavesNoAlarm() throws {
+        let (task, load, delegate) = try start(Timeouts(idle: .seconds(10), total: .seconds(20)))
+        load.respond()
+        load.finish()
+        clock.advance(by: .seconds(100))
+        #expect(delegate.events.last == .finished)
+        #expect(task.metrics.end == .zero)
+    }
+
+    @Test func theConfigurationFillsInWhatTheRequestLeavesOpen() {
+        let filled = Timeouts(idle: .seconds(1)).filled(by: Timeouts(idle: .seconds(60), total: .seconds(600)))
+        #expect(filled == Timeouts(idle: .seconds(1), total: .seconds(600)))
+    }
+
+    /// Kept for good, so that it is not answered by being let go.
+    private static func keep(_ challenge: AuthenticationChallenge) {
+        _ = unsafe Unmanaged.passRetained(challenge)
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct LoadThreadsTests {
+    @Test func noMoreThanTheLimitRunAtOnce() throws {
+        let threads = LoadThreads(limit: 3)
+        let counts = Monitor((running: 0, most: 0, done: 0))
+        for _ in 0..<100 {
+            try threads.run {
+                counts.signalling {
+                    $0.running += 1
+                    $0.most = max($0.most, $0.running)
+                }
+                counts.signalling {
+                    $0.running -= 1
+                    $0.done += 1
+                }
+            }
+        }
+        let most = counts.wait { $0.done == 100 ? $0.most : nil }
+        #expect(most <= 3)
+    }
+
+    @Test func aNestedJobNeverWaitsForAPlace() throws {
+        let threads = LoadThreads(limit: 2)
+        let done = Monitor(0)
+        for _ in 0..<50 {
+            try threads.run {
+                let inner = Monitor(false)
+                try? threads.run(isNested: true) { inner.signalling { $0 = true } }
+                _ = inner.wait { $0 ? true : nil }
+                done.signalling { $0 += 1 }
+            }
+        }
+        #expect(done.wait { $0 == 50 ? 50 : nil } == 50)
+    }
+
+    @Test func idleThreadsAreUsedAgain() throws {
+        let threads = LoadThreads(limit: 4)
+        let done = Monitor(0)
+        for number in 1...200 {
+            try threads.run { done.signalling { $0 += 1 } }
+            _ = done.wait { $0 == number ? true : nil }
+        }
+        #expect(done.withLock { $0 } == 200)
+    }
+
+    @Test func idleThreadsEnd() throws {
+        let threads = LoadThreads(limit: 4, idleTime: .zero)
+        let done = Monitor(0)
+        for number in 1...50 {
+            try threads.run { done.signalling { $0 += 1 } }
+            _ = done.wait { $0 == number ? true : nil }
+        }
+        #expect(done.withLock { $0 } == 50)
+    }
+}
+
+@Suite struct LoadTurnsTests {
+    @Test func aTurnTakenWithinATurnComesAfterIt() {
+        let turns = LoadTurns()
+        let log = Mutex<[String]>([])
+        turns.take(.start) { turn in
+            log.withLock { $0.append("begin \(turn.rawValue)") }
+            if turn == .start {
+                turns.take(.resume) { _ in Issue.record("performed by the wrong caller") }
+                turns.take(.resume) { _ in Issue.record("performed by the wrong caller") }
+            }
+            log.withLock { $0.append("end \(turn.rawValue)") }
+        }
+        #expect(log.withLock { $0 } == ["begin 2", "end 2", "begin 4", "end 4"])
+    }
+
+    @Test func turnsNeverOverlapAndNoneIsLost() async {
+        let turns = Shared()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 { group.addTask { for _ in 0..<10_000 { turns.takeOne() } } }
+        }
+        #expect(turns.overlaps.load(ordering: .relaxed) == 0)
+        #expect(turns.seenAfterLast)
+    }
+
+    private final class Shared: Sendable {
+        let turns = LoadTurns()
+        let inside = Atomic(0)
+        let overlaps = Atomic(0)
+        let asked = Atomic(0)
+        let seen = Atomic(0)
+
+        func takeOne() {
+            asked.add(1, ordering: .sequentiallyConsistent)
+            turns.take(.resume) { _ in
+                if inside.add(1, ordering: .sequentiallyConsistent).newValue != 1 { overlaps.add(1, ordering: .relaxed) }
+                seen.store(asked.load(ordering: .sequentiallyConsistent), ordering: .sequentiallyConsistent)
+                inside.subtract(1, ordering: .sequentiallyConsistent)
+            }
+        }
+
+        /// The last turn saw everything that was asked for.
+        var seenAfterLast: Bool { seen.load(ordering: .sequentiallyConsistent) == asked.load(ordering: .sequentiallyConsistent) }
+    }
+}

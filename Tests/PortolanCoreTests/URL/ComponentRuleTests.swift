@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+/// Long components are read 64 bytes at a time; the result must not depend on where in a block a byte falls.
+@Suite struct ComponentRuleTests {
+    private struct Place: Sendable, CustomTestStringConvertible {
+        let prefix: String
+        /// The ASCII characters above the space that are percent-encoded there.
+        let encoded: String
+        /// Those that end the component.
+        let ends: String
+        var testDescription: String { prefix }
+    }
+
+    @Test(arguments: [
+        Place(prefix: "data:", encoded: "", ends: "?#"), Place(prefix: "foo://h?", encoded: "\"<>", ends: "#"),
+        Place(prefix: "http://h/?", encoded: "\"<>'", ends: "#"), Place(prefix: "http://h/#", encoded: "\"<>`", ends: ""),
+        Place(prefix: "foo://h/", encoded: "\"<>`{}^", ends: "?#"),
+    ])
+    private func everyByteIsSeenWhereverItFalls(place: Place) throws {
+        for value in UInt8(0x21)...0x7F {
+            let character = Character(Unicode.Scalar(value))
+            let isEncoded = value == 0x7F || place.encoded.contains(character)
+            for offset in [0, 1, 63, 64, 65, 127, 128, 143, 190, 199] {
+                let before = String(repeating: "x", count: offset)
+                let after = String(repeating: "y", count: 200 - offset)
+                let url = try URLRecord(parsing: "\(place.prefix)\(before)\(character)\(after)")
+                let written = isEncoded ? "%" + String(value, radix: 16, uppercase: true) : String(character)
+                #expect(url.description == "\(place.prefix)\(before)\(written)\(after)")
+                let isOver = place.ends.contains(character)
+                #expect((url.query == after[...] || url.fragment == after[...]) == isOver)
+            }
+        }
+    }
+
+    @Test(arguments: ["data:", "foo://h?", "http://h/?", "http://h/#", "http://h/"]) func controlsAndNonASCIIAreEncodedInLongText(
+        prefix: String
+    ) throws {
+        for offset in [0, 63, 64, 130, 199] {
+            let before = prefix + String(repeating: "x", count: offset)
+            let after = String(repeating: "y", count: 200 - offset)
+            #expect(try URLRecord(parsing: before + "\u{1F}é\u{10FFFF}" + after).description == before + "%1F%C3%A9%F4%8F%BF%BF" + after)
+            #expect(try URLRecord(parsing: before + "\t" + after).description == before + after)
+        }
+    }
+}

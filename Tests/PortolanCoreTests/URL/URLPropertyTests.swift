@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+/// What holds for every text, tried on samples, their pieces, and mutations whose seed is fixed.
+@Suite struct URLPropertyTests {
+    private let bases: [URLRecord]
+
+    init() throws {
+        bases = try ["http://u:p@h:81/a/b?q#f", "file:///C:/a/b", "foo://h/a", "foo:/.//a?q", "data:,x"].map { try URLRecord(parsing: $0) }
+    }
+
+    /// Parses a text alone and against each base, and checks what comes out.
+    private func check(_ text: String) throws {
+        for base in [nil] + bases {
+            guard let url = try? URLRecord(parsing: text, relativeTo: base) else { continue }
+            let again = try URLRecord(parsing: url.description)
+            #expect(again == url, "\(text.debugDescription) against \(base?.description ?? "nothing")")
+            for component in URLRecord.Component.allCases { #expect(again[component] == url[component], "\(text.debugDescription)") }
+            #expect(again.host == url.host && again.port == url.port && again.query == url.query && again.fragment == url.fragment)
+            #expect(again.hasOpaquePath == url.hasOpaquePath)
+            #expect(url.description.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F })
+            // Whoever resolves an absolute URL gets the same, whatever the base.
+            #expect(try URLRecord(parsing: url.description, relativeTo: bases[0]) == url)
+        }
+    }
+
+    @Test(arguments: canonicalURLs + roughURLs) func serialisationParsesToItself(text: String) throws { try check(text) }
+
+    @Test(arguments: canonicalURLs + roughURLs) func everyTruncationEnds(text: String) throws {
+        let scalars = Array(text.unicodeScalars)
+        for length in scalars.indices {
+            try check(String(String.UnicodeScalarView(scalars[..<length])))
+            try check(String(String.UnicodeScalarView(scalars[length...])))
+        }
+    }
+
+    @Test(arguments: canonicalURLs + roughURLs) func insertedTabsAndNewlinesChangeNothing(text: String) {
+        let expected = try? URLRecord(parsing: text)
+        let scalars = Array(text.unicodeScalars)
+        for (number, index) in (0...scalars.count).enumerated() {
+            var mutated = scalars
+            mutated.insert(["\t", "\n", "\r"][number % 3], at: index)
+            #expect((try? URLRecord(parsing: String(String.UnicodeScalarView(mutated)))) == expected, "at \(index)")
+        }
+        let everywhere = scalars.map { "\($0)\n" }.joined()
+        #expect((try? URLRecord(parsing: everywhere)) == expected)
+    }
+
+    @Test(arguments: 0..<400) func mutationsKeepTheProperties(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        let samples = canonicalURLs + roughURLs
+        let alphabet = Array("\t\n \0/\\?#@:[]%.|^<>\"'`{}abCeE2017x-é😀".unicodeScalars)
+        var scalars = Array(samples[Int.random(in: samples.indices, using: &random)].unicodeScalars)
+        for _ in 0..<Int.random(in: 1...8, using: &random) {
+            let index = Int.random(in: 0...scalars.count, using: &random)
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: scalars.insert(alphabet[Int.random(in: alphabet.indices, using: &random)], at: index)
+            case 1 where index < scalars.count: scalars.remove(at: index)
+            default: scalars.insert(contentsOf: scalars[index...].prefix(4), at: Int.random(in: 0...scalars.count, using: &random))
+            }
+        }
+        try check(String(String.UnicodeScalarView(scalars)))
+    }
+
+    /// Each would take minutes if its cost grew with the square of its length.
+    @Test(
+        arguments: ["a/../", "../", "a/", "%2e%2E/", "@", ":", "/", "\\", "é", " ", "?", "[", ".", "1.", "\t", "0"],
+        [
+            "http://h/", "http://", "foo:/", "foo:/./", "file:", "file:///", "data:,", "http://u:", "http://h:", "http://h/?", "http://[",
+        ])
+    func hostileRepetitionIsLinear(unit: String, prefix: String) {
+        let text = prefix + String(repeating: unit, count: 30_000)
+        let url = try? URLRecord(parsing: text)
+        #expect((url?.description.utf8.count ?? 0) <= 3 * text.utf8.count + 3)
+    }
+
+    @Test func climbingUndoesDescending() throws {
+        let depth = 20_000
+        let text = "http://h/" + String(repeating: "a/", count: depth) + String(repeating: "../", count: depth) + "b"
+        #expect(try URLRecord(parsing: text).description == "http://h/b")
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// URLs that are canonical, one at least of each shape that the serialiser can write.
+let canonicalURLs = [
+    "data:,x", "data:text/plain;charset=utf-8;base64,UG9ydG9sYW4=", "data:,a b%20?q#f", "data:", "mailto:a@example.org", "about:blank",
+    "http://example.com/", "https://example.com:8443/a/b;c=d/e.html?x=1&y=%20#frag", "http://u:p@example.com/?#", "http://:p@h/",
+    "ws://h/%41", "wss://h/a//b/", "ftp://u@h:2121/x", "http://127.0.0.1:8080/", "http://[2001:db8::1]/", "http://[::]/",
+    "http://[1:2:3:4:5:6:7:8]/",
+    "file:///usr/share/doc", "file:///C:/Users", "file://server/share", "gzip:gzip:file:///x", "zip://h/a", "zip://u:p@h:9?q", "foo://",
+    "foo:///a",
+    "foo:/a/b", "foo:/.//a", "foo://%C3%A9/%C3%A9?%C3%A9#%C3%A9", "a+b-1.c:/x", "javascript:alert(1)",
+]
+
+/// URLs that have to be rewritten, or that fail, to be cut and mutated.
+let roughURLs = [
+    " HTTP://User:Pa ss@EXAMPLE.com:80/a/./b/../c d?q'r#é ", "http:\\\\h\\a\\..\\b", "file:c|/x/../..", "file://localhost/C|/..", "//h/a",
+    "../../x?y",
+    "http://0x7f.1/", "http://[1::1.2.3.4]:443/", "http://[::1", "http://h:99999/", "foo:/a/..//b", "foo://h/%2e%2E/%2e", "http://a%20b/",
+    "data:text/html,<p>é</p> ?q #f", "https:/x:y@h:443?#", "blob:http://h/", "http://%31%32%37.1/", "ht!tp://x", "http://@/", "http://ä/",
+]
+
+/// A small generator whose sequence depends on its seed alone.
+struct SplitMix: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

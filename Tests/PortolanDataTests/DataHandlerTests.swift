@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import PortolanData
+import PortolanTestSupport
+import Testing
+
+@Suite struct DataHandlerTests {
+    private let loader: Loader = {
+        let registry = ProtocolRegistry()
+        registry.register(DataHandler())
+        return Loader(configuration: .default, registry: registry)
+    }()
+
+    @Test func theResponseIsWhatFetchSays() async throws {
+        let (body, response) = try await loader.data(from: "data:text/html;charset=utf-8,%3Cp%3E#fragment")
+        #expect(String(decoding: body, as: UTF8.self) == "<p>")
+        #expect(response.status == .ok)
+        #expect(response.mimeType?.description == "text/html;charset=utf-8")
+        #expect(response.textEncodingName == "utf-8")
+        #expect(response.fields[.contentType] == "text/html;charset=utf-8")
+        #expect(response.expectedLength == 3)
+        #expect(response.suggestedFilename == "download")
+    }
+
+    @Test(arguments: [
+        ("data:,Hello", "Hello"), ("DATA:,x", "x"), ("data:,a b", "a b"), ("data:,%00%ff", "\u{0}\u{FFFD}"),
+        ("data:;base64,SGVsbG8=", "Hello"), ("data:;base64,SGV sbG8", "Hello"), ("data:,a#b", "a"), ("data:,a?b", "a?b"),
+        (" data:,trimmed \n", "trimmed"), ("data://host/,x", "x"), ("data:,", ""), ("data:;base64,", ""),
+    ])
+    func bodiesAreDecoded(url: String, text: String) async throws {
+        let (body, _) = try await loader.data(from: url)
+        #expect(String(decoding: body, as: UTF8.self) == text)
+    }
+
+    @Test(arguments: ["data:", "data:text/plain", "data:;base64", "data:;base64,A", "data:;base64,A===", "data:;base64,Ä"])
+    func aMalformedURLFailsBeforeAnyByte(url: String) throws {
+        let delegate = RecordingDelegate()
+        loader.task(for: try Request(url), delegate: delegate).resume()
+        #expect(delegate.events == [.failed(.badURL)])
+        #expect(delegate.error?.message.contains("\n") == false)
+    }
+
+    @Test func aHeadRequestHasTheLengthAndNoBody() throws {
+        var request = try Request("data:,12345")
+        request.method = .head
+        let delegate = RecordingDelegate()
+        loader.task(for: request, delegate: delegate).resume()
+        #expect(delegate.events == [.response(request.url), .finished])
+    }
+
+    private static let large = [UInt8]((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+
+    /// The same bytes, written in each way in which a body can be.
+    private static let writings: [String] = [
+        "data:;base64," + Data(large).base64EncodedString(),
+        "data:," + large.map { "%" + String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
+    ]
+
+    @Test(arguments: writings)
+    func pausingAtEveryDeliveryLosesAndRepeatsNothing(url: String) throws {
+        let delegate = RecordingDelegate { _, _ in .pause }
+        let task = loader.task(for: try Request(url), delegate: delegate)
+        var last = -1
+        while task.state != .ended, delegate.events.count > last {
+            last = delegate.events.count
+            task.resume()
+        }
+        #expect(delegate.body == Self.large)
+        #expect(delegate.events.last == .finished)
+    }
+
+    @Test func aVerbatimBodyIsDeliveredInPieces() throws {
+        let text = String(repeating: "0123456789", count: 20_000)
+        let delegate = RecordingDelegate()
+        loader.task(for: try Request("data:," + text), delegate: delegate).resume()
+        #expect(delegate.text == text)
+        #expect(delegate.events.count > 4)
+    }
+
+    @Test(arguments: 0..<5)
+    func aStopAtAnyEventIsTheLast(at index: Int) throws {
+        let delegate = RecordingDelegate { event, task in
+            if task.progress.received / 65_536 >= Int64(index) { .stopped } else { .keepGoing }
+        }
+        loader.task(for: try Request(Self.writings[0]), delegate: delegate).resume()
+        #expect(delegate.events.last == .failed(.cancelled))
+        #expect(delegate.body.count <= (index + 1) * 65_536)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanData
+import Testing
+
+@Suite struct DataURLBodyTests {
+    @Test(
+        arguments: [
+            ("", ""), ("a", "a"), ("a,b", "a,b"), ("a b", "a b"), ("?x=y", "?x=y"), ("#", "#"), ("+", "+"), ("%2B", "+"), ("%41", "A"),
+            ("%4a%4A", "JJ"),
+            ("a%20b", "a b"), ("\u{E9}", "\u{E9}"), ("%C3%A9", "\u{E9}"),
+            // Percent signs that start no escape stay, and nothing is decoded twice
+            ("%", "%"), ("%4", "%4"), ("%%", "%%"), ("%zz", "%zz"), ("%4z", "%4z"), ("%z4", "%z4"), ("%%41", "%A"), ("%2541", "%41"),
+            ("%4%31", "%41"),
+            ("a%", "a%"), ("%41%", "A%"), ("%\u{E9}", "%\u{E9}"), ("%4\u{E9}", "%4\u{E9}"), ("%@0", "%@0"), ("%G0", "%G0"), ("%g0", "%g0"),
+            ("%/0", "%/0"),
+            ("%:0", "%:0"), ("%`0", "%`0"), ("%0\u{11}", "%0\u{11}"),
+        ])
+    func plainBodyIs(text: String, decoded: String) {
+        #expect(body(of: "data:,\(text)") == Array(decoded.utf8))
+    }
+
+    @Test(arguments: UInt8.min...UInt8.max) func everyByteCanBeEscaped(byte: UInt8) {
+        let digits = Array("0123456789abcdef")
+        let escape = "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+        #expect(body(of: "data:,\(escape)") == [byte])
+        #expect(body(of: "data:,\(escape.uppercased())") == [byte])
+    }
+
+    @Test(
+        arguments: [
+            ("", ""), ("QUI=", "AB"), ("QUI", "AB"), ("QUI%3D", "AB"), ("QUI%3d", "AB"), ("QQ%3D%3D", "A"), ("QQ=%3D", "A"),
+            ("QQ%3D=", "A"),
+            ("%51%55%49", "AB"), ("QU%49=", "AB"), ("Q UJ D", "ABC"), ("Q%20UJ%0AD%0d%09%0C", "ABC"), ("QUJ%44", "ABC"), ("Pj4%2B", ">>>"),
+            ("Pz8%2f", "???"),
+            (" %20", ""),
+        ])
+    func base64BodyIs(text: String, decoded: String) {
+        #expect(body(of: "data:;base64,\(text)") == Array(decoded.utf8))
+    }
+
+    @Test(
+        arguments: [
+            ("Q", .incompleteGroup(count: 1)), ("QUJDQ%20", .incompleteGroup(count: 5)), ("%51", .incompleteGroup(count: 1)),
+            ("QUI-", .foreignCharacter(0x2D, offset: 16)), ("%2D", .foreignCharacter(0x2D, offset: 13)),
+            ("QUI%", .foreignCharacter(0x25, offset: 16)),
+            ("QUI%4", .foreignCharacter(0x25, offset: 16)), ("QUI%zz", .foreignCharacter(0x25, offset: 16)),
+            ("%2541UI", .foreignCharacter(0x25, offset: 13)),
+            ("QUJ\u{E9}", .foreignCharacter(0xC3, offset: 16)), ("QUJD,", .foreignCharacter(0x2C, offset: 17)),
+            ("%0B", .foreignCharacter(0x0B, offset: 13)),
+            ("QQ%3D", .wrongPadding(count: 3, offset: 15)), ("QQ%3D%3D%3D", .wrongPadding(count: 5, offset: 15)),
+            ("QQ%3D%3DQQ", .characterAfterPadding(offset: 21)), ("QQ==%51", .characterAfterPadding(offset: 17)),
+        ] as [(String, Base64Error)])
+    func base64BodyIsRefused(text: String, error: Base64Error) {
+        #expect(throws: DataURLError.malformedBase64(error)) { try DataURLDecoder(parsing: "data:;base64,\(text)") }
+    }
+
+    @Test(arguments: 0..<30 as Range<UInt64>) func randomPlainTextIsDecodedAsTheStandardSays(seed: UInt64) {
+        var numbers = SeededNumbers(seed: seed)
+        let fragments = [
+            "%", "%%", "%4", "%41", "%e9", "%Zz", "\u{E9}", "a", "bcdefghijk", "0123456789abcdefghijklmnopqrstuvwxyz", ",", " ",
+        ]
+        for _ in 0..<100 {
+            let text = (0..<Int.random(in: 0...12, using: &numbers)).map { _ in fragments.randomElement(using: &numbers) ?? "" }.joined()
+            #expect(body(of: "data:,\(text)") == Reference.percentDecode(Array(text.utf8)), "\(text)")
+        }
+    }
+
+    @Test(arguments: 0..<30 as Range<UInt64>) func randomBase64TextIsDecodedAsTheStandardSays(seed: UInt64) {
+        var numbers = SeededNumbers(seed: seed)
+        let fragments = ["%20", " ", "%41", "%2B", "%2f", "%3D", "=", "QUJD", "Q", "QU", String(repeating: "az09+/AZ", count: 3)]
+        for round in 0..<100 {
+            var text = (0..<Int.random(in: 0...12, using: &numbers)).map { _ in fragments.randomElement(using: &numbers) ?? "" }.joined()
+            if round.isMultiple(of: 2) { text = text.replacing("%3D", with: "").replacing("=", with: "") }
+            if round.isMultiple(of: 20) { text += "%" }
+            #expect(body(of: "data:;base64,\(text)") == Reference.decodeBase64(Reference.percentDecode(Array(text.utf8))), "\(text)")
+        }
+    }
+
+    @Test(arguments: 0...200) func whatWasEncodedIsDecodedWhateverIsEscaped(length: Int) {
+        var numbers = SeededNumbers(seed: UInt64(length))
+        let bytes = numbers.bytes(length)
+        var text = ""
+        for character in Reference.base64(bytes) {
+            if Int.random(in: 0..<12, using: &numbers) == 0 { text += ["%20", " ", "%0A", "%0d%0a"].randomElement(using: &numbers) ?? "" }
+            let isEscaped = Int.random(in: 0..<8, using: &numbers) == 0
+            text += isEscaped ? "%" + String(character, radix: 16) : String(Unicode.Scalar(character))
+        }
+        #expect(body(of: "data:;base64,\(text)") == bytes)
+    }
+}
