@@ -15,12 +15,17 @@ public final class SystemClock: LoadClock {
     public var now: Duration { MonotonicTime.coarseNow }
 
     public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
-        let needsThread = monitor.withLock { state in
+        let (needsThread, isNext) = monitor.withLock { state in
+            let isNext = state.alarms.nextDeadline.map { deadline < $0 } ?? true
             state.alarms.insert(alarm, at: deadline)
             defer { state.hasThread = true }
-            return !state.hasThread
+            return (!state.hasThread, isNext)
         }
-        guard needsThread else { return monitor.signalling { _ in } }
+        guard needsThread else {
+            // The thread sleeps until the next deadline: only an earlier one is worth waking it.
+            if isNext { monitor.signalling { _ in } }
+            return
+        }
         do throws(LoadError) {
             try PlatformThread.start { [self] in run() }
         } catch {

@@ -18,9 +18,10 @@ public struct Body: Sendable {
         self.open = open
     }
 
-    /// A reader at the first byte.
+    /// A reader at the first byte, which fails if it comes to more or fewer bytes than ``length``.
     public func makeReader() throws(LoadError) -> any BodyReader {
-        try open()
+        let reader = try open()
+        return length.map { MeasuredReader(reader, length: $0) } ?? reader
     }
 }
 

@@ -5,43 +5,118 @@ public import HTTPTypes
 ///
 /// A value: a load keeps its own copy. Protocol-specific values ride along under typed keys (``RequestPropertyKey``).
 public struct Request: Sendable {
-    public var url: URLRecord
-    public var method: HTTPRequest.Method
-    public var fields: HTTPFields
-    /// The bytes to send, where the protocol sends any.
-    public var body: Body?
-    public var cachePolicy: CachePolicy
-    public var timeouts: Timeouts
-    public var priority: LoadPriority
-    /// The document on whose behalf the load is made, for cookie policies; `nil`: the request's own URL.
-    public var mainDocumentURL: URLRecord?
-    /// Whether cookies are sent with the request and kept from the response, where the protocol has them.
-    public var handlesCookies: Bool
-    public var networkServiceType: NetworkServiceType
-    public var properties: RequestProperties
-    /// Which handlers must not be asked for this request, because they issued it themselves.
-    package var marks: [RequestMark] = []
-    /// How many loads this one lies inside of; 0 for the caller's own.
-    package var nestingDepth = 0
+    /// The parts, shared between copies until one is changed: a request passes many hands on its way, and few of them change it.
+    private var parts: Parts
 
-    public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil) {
-        self.url = url
-        self.method = method
-        self.fields = fields
-        self.body = body
-        cachePolicy = .useProtocol
-        timeouts = Timeouts()
-        priority = .normal
-        mainDocumentURL = nil
-        handlesCookies = true
-        networkServiceType = .standard
-        properties = RequestProperties()
+    public var url: URLRecord {
+        get { parts.url }
+        set { ownParts.url = newValue }
+    }
+    public var method: HTTPRequest.Method {
+        get { parts.method }
+        set { ownParts.method = newValue }
+    }
+    public var fields: HTTPFields {
+        get { parts.fields }
+        set { ownParts.fields = newValue }
+    }
+    /// The bytes to send, where the protocol sends any.
+    public var body: Body? {
+        get { parts.body }
+        set { ownParts.body = newValue }
+    }
+    public var cachePolicy: CachePolicy {
+        get { parts.cachePolicy }
+        set { ownParts.cachePolicy = newValue }
+    }
+    public var timeouts: Timeouts {
+        get { parts.timeouts }
+        set { ownParts.timeouts = newValue }
+    }
+    public var priority: LoadPriority {
+        get { parts.priority }
+        set { ownParts.priority = newValue }
+    }
+    /// The document on whose behalf the load is made, for cookie policies; `nil`: the request's own URL.
+    public var mainDocumentURL: URLRecord? {
+        get { parts.mainDocumentURL }
+        set { ownParts.mainDocumentURL = newValue }
+    }
+    /// Whether cookies are sent with the request and kept from the response, where the protocol has them.
+    public var handlesCookies: Bool {
+        get { parts.handlesCookies }
+        set { ownParts.handlesCookies = newValue }
+    }
+    public var networkServiceType: NetworkServiceType {
+        get { parts.networkServiceType }
+        set { ownParts.networkServiceType = newValue }
+    }
+    public var properties: RequestProperties {
+        get { parts.properties }
+        set { ownParts.properties = newValue }
+    }
+    /// Which handlers must not be asked for this request, because they issued it themselves.
+    package var marks: [RequestMark] {
+        get { parts.marks }
+        set { ownParts.marks = newValue }
+    }
+    /// How many loads this one lies inside of; 0 for the caller's own.
+    package var nestingDepth: Int {
+        get { parts.nestingDepth }
+        set { ownParts.nestingDepth = newValue }
+    }
+
+    public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) {
+        parts = Parts(url: url, method: method, fields: fields, body: body)
+    }
+
+    private var ownParts: Parts {
+        mutating get {
+            if !isKnownUniquelyReferenced(&parts) { parts = Parts(copying: parts) }
+            return parts
+        }
+    }
+
+    private final class Parts: @unchecked Sendable {  // … because a change is made only to parts that one request owns
+        var url: URLRecord
+        var method: HTTPRequest.Method
+        var fields: HTTPFields
+        var body: Body?
+        var cachePolicy = CachePolicy.useProtocol
+        var timeouts = Timeouts()
+        var priority = LoadPriority.normal
+        var mainDocumentURL: URLRecord?
+        var handlesCookies = true
+        var networkServiceType = NetworkServiceType.standard
+        var properties = RequestProperties()
+        var marks: [RequestMark] = []
+        var nestingDepth = 0
+
+        init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
+            self.url = url
+            self.method = method
+            self.fields = fields
+            self.body = body
+        }
+
+        convenience init(copying other: Parts) {
+            self.init(url: other.url, method: other.method, fields: other.fields, body: other.body)
+            cachePolicy = other.cachePolicy
+            timeouts = other.timeouts
+            priority = other.priority
+            mainDocumentURL = other.mainDocumentURL
+            handlesCookies = other.handlesCookies
+            networkServiceType = other.networkServiceType
+            properties = other.properties
+            marks = other.marks
+            nestingDepth = other.nestingDepth
+        }
     }
 
     /// A request for a URL as text, parsed as the WHATWG URL Standard says.
     ///
     /// - Throws: ``LoadError/Code/badURL`` if the text is no absolute URL; the message says where and why.
-    public init(_ text: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: Body? = nil) throws(LoadError) {
+    public init(_ text: String, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) throws(LoadError) {
         do throws(URLSyntaxError) {
             self.init(url: try URLRecord(parsing: text), method: method, fields: fields, body: body)
         } catch {

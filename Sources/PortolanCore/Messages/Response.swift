@@ -17,7 +17,7 @@ public struct Response: Sendable {
 
     public init(
         url: URLRecord, mimeType: MIMEType? = nil, textEncodingName: String? = nil, expectedLength: Int64? = nil,
-        suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = [:]
+        suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = HTTPFields()
     ) {
         self.url = url
         self.mimeType = mimeType

@@ -141,7 +141,7 @@ public final class LoadTask: Sendable {
         guard let children = machine.withLock({ $0.ended() }) else { return }
         note { $0.end = $1 }
         timer.stop()
-        for child in children { child.cancel() }
+        for child in children { child.stopLoading() }
         delegate.loadTask(self, didEndWith: error)
     }
 }
@@ -194,7 +194,7 @@ extension LoadTask {
             inner.marks.append(RequestMark(handler: handler, url: outer.url))
         }
         let load = NestedLoad(inner, outer: self, client: client)
-        guard machine.withLock({ $0.adopt(load.task) }) else {
+        guard machine.withLock({ $0.adopt(load) }) else {
             return FailedLoad(LoadError(.cancelled, message: "the load around \(request.url.shortDescription) has ended"), client: client)
         }
         return load

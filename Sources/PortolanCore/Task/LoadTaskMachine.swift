@@ -14,7 +14,7 @@ struct LoadTaskMachine: ~Copyable {
     private(set) var chain: (any ProtocolClient)?
     private(set) var isSuspended = false
     var metrics = LoadMetrics()
-    private var children: [ObjectIdentifier: LoadTask] = [:]
+    private var children: [ObjectIdentifier: NestedLoad] = [:]
 
     init(request: Request) {
         self.request = request
@@ -112,7 +112,7 @@ struct LoadTaskMachine: ~Copyable {
     /// The end has come to the end of the chain.
     ///
     /// - Returns: the loads inside this one, to be stopped; `nil` where it had ended before.
-    mutating func ended() -> [LoadTask]? {
+    mutating func ended() -> [NestedLoad]? {
         guard !isOver else { return nil }
         phase = .ended
         chain = nil
@@ -120,9 +120,9 @@ struct LoadTaskMachine: ~Copyable {
         return Array(children.values)
     }
 
-    mutating func adopt(_ child: LoadTask) -> Bool {
+    mutating func adopt(_ child: NestedLoad) -> Bool {
         guard !isOver else { return false }
-        children[ObjectIdentifier(child)] = child
+        children[ObjectIdentifier(child.task)] = child
         return true
     }
 

@@ -60,26 +60,4 @@ import Testing
         #expect(LoadError.Code.notFound.description == "notFound")
         #expect(LoadError.Code(rawValue: 77).description == "77")
     }
-
-    @Test(arguments: [1, 3, 1000])
-    func aBodyInMemoryCanBeReadTwice(size: Int) throws {
-        let body = Body.bytes(Array(0..<100))
-        for _ in 0..<2 {
-            let reader = try body.makeReader()
-            var read: [UInt8] = []
-            while let piece = Self.read(reader, size) { read += piece }
-            #expect(read == Array(0..<100))
-        }
-    }
-
-    private static func read(_ reader: any BodyReader, _ size: Int) -> [UInt8]? {
-        var isEnd = false
-        let piece = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            let raw = UnsafeMutableRawBufferPointer(buffer)
-            var output = unsafe OutputRawSpan(buffer: raw, initializedCount: 0)
-            if case .end = reader.read(into: &output, whenReady: {}) { isEnd = true }
-            count = unsafe output.finalize(for: raw)
-        }
-        return isEnd ? nil : piece
-    }
 }

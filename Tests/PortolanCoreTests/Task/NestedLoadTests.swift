@@ -37,6 +37,21 @@ import Testing
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
+    @Test func anInnerLoadThatIsLeftOpenIsStoppedSilently() async throws {
+        let observed = Mutex<[ContractRule]>([])
+        let inner = ManualHandler(schemes: .only(["x"]))
+        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+            guard let request = try? Request("x:1") else { return }
+            load.client.makeNestedLoad(for: request, client: load.client).startLoading()
+            load.respond()
+            load.finish()
+        }
+        let loader = loader(outer, inner) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule) } } }
+        _ = try await loader.data(from: "outer:x")
+        #expect(inner.loads.first?.calls == [.start, .stop])
+        #expect(observed.withLock { $0 }.isEmpty)
+    }
+
     @Test func aPauseReachesTheInnerLoad() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }

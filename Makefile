@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two commands do everything on a fresh Debian 12 with Swift 6.2 or later: `make run` and `make test`.
+
+SWIFT ?= swift
+FIXTURES := $(CURDIR)/.build/fixtures
+FORMATTED := Sources Tests Examples/Embedding Package.swift
+
+.PHONY: run test test-asan test-tsan build plugins fixtures embedding packages format lint clean
+
+# Installs what is missing, builds, and loads real input through each kind of handler.
+run: packages build plugins
+	@scripts/run.sh
+
+# Installs what the tests need, builds, and runs every test.
+test: packages fixtures embedding
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build
+
+# The same tests under AddressSanitizer and LeakSanitizer.
+test-asan: packages fixtures
+	scripts/test-asan.sh
+
+# The suites that load no plugin library, under ThreadSanitizer.
+test-tsan: packages
+	scripts/test-tsan.sh
+
+packages:
+	@scripts/packages.sh
+
+build:
+	$(SWIFT) build -c release --product portolan
+
+# Each plugin with its manifest in plugins/NAME/ beside the executable.
+plugins: build
+	@scripts/plugins.sh "$$($(SWIFT) build -c release --show-bin-path)/plugins"
+
+# The plugin libraries that the tests load: sound ones, and ones that break the contract.
+fixtures:
+	@$(MAKE) -s -C Tests/PluginFixtures OUT=$(FIXTURES)
+
+# A package that depends on this one by URL and version, as a user's does.
+embedding:
+	@scripts/embedding.sh
+
+format:
+	$(SWIFT) format -i -r $(FORMATTED)
+
+# Style, and the layers: a target that imports one it does not name fails the build.
+lint:
+	$(SWIFT) format lint --strict -r $(FORMATTED)
+	$(SWIFT) build --explicit-target-dependency-import-check error
+
+clean:
+	rm -rf .build

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Body {
+    /// A body that an asynchronous sequence gives, piece by piece, as fast as it is sent.
+    ///
+    /// - Parameters:
+    ///   - length: in bytes, if it is known; the load fails if the sequence gives another number.
+    ///   - isRewindable: whether the sequence can be iterated more than once.
+    public static func stream<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil, isRewindable: Bool = false) -> Body
+    where Chunks.Element == [UInt8] {
+        Body(length: length, isRewindable: isRewindable) { () throws(LoadError) in
+            let pipe = BodyPipe()
+            let reader = try pipe.body().makeReader()
+            let pump = Task {
+                do {
+                    for try await chunk in chunks { try await pipe.write(chunk) }
+                    pipe.finish()
+                } catch let error as LoadError {
+                    pipe.fail(error)
+                } catch {
+                    pipe.fail(LoadError(.bodyFailed, message: "the sequence that gives the body threw \(error)", cause: error))
+                }
+            }
+            return PumpedReader(reader, pump: pump)
+        }
+    }
+}
+
+/// A reader that ends the task which feeds it.
+private final class PumpedReader: BodyReader {
+    private let reader: any BodyReader
+    private let pump: Task<Void, Never>
+
+    init(_ reader: any BodyReader, pump: Task<Void, Never>) {
+        self.reader = reader
+        self.pump = pump
+    }
+
+    deinit { pump.cancel() }
+
+    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+        reader.read(into: &buffer, whenReady: whenReady)
+    }
+
+    func close() {
+        reader.close()
+        pump.cancel()
+    }
+}

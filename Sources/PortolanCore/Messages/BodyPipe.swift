@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// A body that is written while it is sent: two ends with a bounded buffer between them.
+///
+///     let pipe = BodyPipe()
+///     async let answer = loader.data(for: Request("template://echo", method: .put, body: pipe.body()))
+///     try await pipe.write(bytes)
+///     pipe.finish()
+public final class BodyPipe: Sendable {
+    private struct State {
+        var buffer: [UInt8] = []
+        /// The first byte that was not read.
+        var first = 0
+        var end: Result<Void, LoadError>?
+        var isTaken = false
+        var isClosed = false
+        var reader: (@Sendable () -> Void)?
+        var writers: [CheckedContinuation<Void, Never>] = []
+
+        var count: Int { buffer.count - first }
+    }
+
+    private let capacity: Int
+    private let state = Mutex(State())
+
+    /// - Parameter capacity: how many bytes may wait to be sent before ``write(_:)`` waits.
+    public init(capacity: Int = 64 << 10) {
+        self.capacity = max(1, capacity)
+    }
+
+    /// The end that is sent. It can be read once.
+    ///
+    /// - Parameter length: in bytes, if it is known; the load fails if another number is written.
+    public func body(length: Int64? = nil) -> Body {
+        Body(length: length, isRewindable: false) { [self] () throws(LoadError) in
+            let isFirst = state.withLock { state in
+                defer { state.isTaken = true }
+                return !state.isTaken
+            }
+            guard isFirst else { throw LoadError(.bodyFailed, message: "a streamed body was asked for twice, and can be read once") }
+            return PipeReader(pipe: self)
+        }
+    }
+
+    /// Adds bytes to the body, when there is room for them.
+    ///
+    /// - Throws: ``LoadError/Code/cancelled`` if nobody reads any more, or the body was ended before.
+    public func write(_ bytes: [UInt8]) async throws(LoadError) {
+        await withCheckedContinuation { continuation in
+            let hasRoom = state.withLock { state in
+                if state.count < capacity || state.isClosed || state.end != nil { return true }
+                state.writers.append(continuation)
+                return false
+            }
+            if hasRoom { continuation.resume() }
+        }
+        let reader: (@Sendable () -> Void)? = try state.withLock { state throws(LoadError) in
+            guard !state.isClosed, state.end == nil else {
+                throw LoadError(.cancelled, message: "the body takes no more bytes: the load has ended, or the body was finished")
+            }
+            state.buffer += bytes
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?()
+    }
+
+    /// Ends the body.
+    public func finish() { end(.success(())) }
+
+    /// Ends the body with a failure, which becomes the load's.
+    public func fail(_ error: LoadError) { end(.failure(error)) }
+
+    private func end(_ end: Result<Void, LoadError>) {
+        let reader = state.withLock { state -> (@Sendable () -> Void)? in
+            state.end = state.end ?? end
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?()
+    }
+
+    fileprivate func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+        let (bytes, answer, writers) = state.withLock { state -> ([UInt8], BodyRead, [CheckedContinuation<Void, Never>]) in
+            let count = min(state.count, buffer.freeCapacity)
+            guard count > 0 else {
+                switch state.end {
+                case .success: return ([], .end, [])
+                case .failure(let error): return ([], .failed(error), [])
+                case nil:
+                    state.reader = whenReady
+                    return ([], .wait, [])
+                }
+            }
+            let bytes = Array(state.buffer[state.first..<state.first + count])
+            state.first += count
+            if state.first * 2 > state.buffer.count {
+                state.buffer.removeFirst(state.first)
+                state.first = 0
+            }
+            guard state.count < capacity else { return (bytes, .bytes, []) }
+            defer { state.writers = [] }
+            return (bytes, .bytes, state.writers)
+        }
+        unsafe bytes.withUnsafeBytes { unsafe buffer.append(contentsOf: $0) }
+        for writer in writers { writer.resume() }
+        return answer
+    }
+
+    fileprivate func close() {
+        let writers = state.withLock { state in
+            state.isClosed = true
+            state.buffer = []
+            state.first = 0
+            state.reader = nil
+            defer { state.writers = [] }
+            return state.writers
+        }
+        for writer in writers { writer.resume() }
+    }
+}
+
+private final class PipeReader: BodyReader {
+    private let pipe: BodyPipe
+
+    init(pipe: BodyPipe) { self.pipe = pipe }
+    deinit { pipe.close() }
+
+    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+        pipe.read(into: &buffer, whenReady: whenReady)
+    }
+
+    func close() { pipe.close() }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct BodyTests {
+    @Test(arguments: [1, 3, 1000])
+    func aBodyInMemoryCanBeReadTwice(size: Int) async throws {
+        let body = Body.bytes(Array(0..<100))
+        for _ in 0..<2 { #expect(try await Self.all(of: body, size) == Array(0..<100)) }
+    }
+
+    @Test func anEmptyBodyEndsAtOnce() async throws {
+        #expect(try await Self.all(of: .bytes([])).isEmpty)
+        #expect(Body.text("").length == 0)
+    }
+
+    @Test(arguments: [1, 7, 100_000])
+    func aPipeKeepsOrderAndItsBound(size: Int) async throws {
+        let pipe = BodyPipe(capacity: 100)
+        async let read = Self.all(of: pipe.body(), size)
+        var written: [UInt8] = []
+        for number in 0..<200 {
+            let piece = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: number % 50)
+            written += piece
+            try await pipe.write(piece)
+        }
+        pipe.finish()
+        #expect(try await read == written)
+    }
+
+    @Test func aPipeCanBeReadOnce() throws {
+        let body = BodyPipe().body()
+        _ = try body.makeReader()
+        let error = try #require(throws: LoadError.self) { try body.makeReader() }
+        #expect(error.code == .bodyFailed)
+    }
+
+    @Test func whoWritesIsToldThatNobodyReads() async throws {
+        let pipe = BodyPipe(capacity: 1)
+        let reader = try pipe.body().makeReader()
+        try await pipe.write([1, 2, 3])
+        let second = Task { try await pipe.write([4]) }
+        reader.close()
+        let error = try await #require(throws: LoadError.self) { try await second.value }
+        #expect(error.code == .cancelled)
+    }
+
+    @Test func aFailureReachesTheReaderAfterTheBytes() async throws {
+        let pipe = BodyPipe()
+        try await pipe.write([1])
+        pipe.fail(LoadError(.ioFailed, message: "the source broke"))
+        let error = try await #require(throws: LoadError.self) { try await Self.all(of: pipe.body()) }
+        #expect(error.code == .ioFailed)
+    }
+
+    @Test func aSequenceIsABody() async throws {
+        let chunks = AsyncStream<[UInt8]> { continuation in
+            for number in 0..<50 { continuation.yield([UInt8(number)]) }
+            continuation.finish()
+        }
+        #expect(try await Self.all(of: .stream(chunks, length: 50)) == Array(0..<50))
+    }
+
+    @Test(arguments: [(2, "more than the 2"), (4, "ended after 3 of the 4")])
+    func moreOrFewerBytesThanDeclaredFail(length: Int64, message: String) async throws {
+        let pipe = BodyPipe()
+        try await pipe.write([1, 2, 3])
+        pipe.finish()
+        let error = try await #require(throws: LoadError.self) { try await Self.all(of: pipe.body(length: length)) }
+        #expect(error.code == .bodyFailed)
+        #expect(error.message.contains(message))
+    }
+
+    /// Reads a body in pieces of `size`, waiting where it says so.
+    private static func all(of body: Body, _ size: Int = 64) async throws -> [UInt8] {
+        let reader = try body.makeReader()
+        var bytes: [UInt8] = []
+        while true {
+            let (waits, signal) = AsyncStream<Void>.makeStream()
+            var buffer = [UInt8](repeating: 0, count: size)
+            let (answer, count) = read(reader, into: &buffer) {
+                signal.yield()
+                signal.finish()
+            }
+            switch answer {
+            case .bytes: bytes += buffer[..<count]
+            case .end: return bytes
+            case .failed(let error): throw error
+            case .wait: for await _ in waits {}
+            }
+        }
+    }
+
+    private static func read(_ reader: any BodyReader, into buffer: inout [UInt8], whenReady: @escaping @Sendable () -> Void) -> (
+        BodyRead, Int
+    ) {
+        unsafe buffer.withUnsafeMutableBytes { raw in
+            var output = unsafe OutputRawSpan(buffer: raw, initializedCount: 0)
+            let answer = reader.read(into: &output, whenReady: whenReady)
+            return (answer, unsafe output.finalize(for: raw))
+        }
+    }
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds and runs Examples/Embedding as a user would: the dependency is a tagged git repository, found by its URL.
+# Uncommitted changes are not in it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+work=$root/.build/embedding
+version=$(sed -n 's/.*portolanVersion = "\([^"]*\)".*/\1/p' Sources/Portolan/Version.swift)
+head=$(git rev-parse HEAD)
+
+if [ "$(cat "$work/commit" 2>/dev/null)" != "$head" ]; then
+    rm -rf "$work"
+    mkdir -p "$work"
+    git clone -q --bare "$root" "$work/portolan.git"
+    git -C "$work/portolan.git" tag -f "$version" "$head" >/dev/null
+    echo "$head" > "$work/commit"
+fi
+mkdir -p "$work/package"
+cp -r Examples/Embedding/. "$work/package/"
+cd "$work/package"
+swift package config set-mirror --original https://example.org/portolan.git --mirror "file://$work/portolan.git" >/dev/null
+# The tag moves with each commit here, unlike a published one: a recorded fingerprint of it is worth a warning only.
+output=$(swift run --quiet --disable-dependency-cache --resolver-fingerprint-checking warn Embedding 2>"$work/errors") || { cat "$work/errors" >&2; exit 1; }
+echo "$output"
+[ "$output" = "$(cat expected-output.txt)" ] || { echo "Examples/Embedding printed something else than expected-output.txt" >&2; exit 1; }
