@@ -20,23 +20,50 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let package = Package(
     name: "portolan",
     products: [
-        .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"])
+        .library(name: "Portolan", targets: ["Portolan"]),
+        .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
+        .executable(name: "portolan", targets: ["PortolanCLI"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
     ],
     targets: [
         .target(name: "CPortolan"),
         .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanPlugins", dependencies: ["PortolanCore", "CPortolan", httpTypes, logging], swiftSettings: strict),
+        .target(
+            name: "Portolan",
+            dependencies: ["PortolanCore", "PortolanData", "PortolanFile", "PortolanPlugins"],
+            swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .executableTarget(
+            name: "PortolanCLI",
+            dependencies: [
+                "Portolan", "PortolanCore", httpTypes, logging,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
         .testTarget(
             name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
+        .testTarget(
+            name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", httpTypes],
+            swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
+        .testTarget(
+            name: "PortolanPluginsTests",
+            dependencies: [
+                "PortolanPlugins", "PortolanCore", "CPortolan", "PortolanData", "PortolanTestSupport", httpTypes, logging,
+            ], swiftSettings: strict),
+        .testTarget(
+            name: "PortolanCLITests", dependencies: ["PortolanCLI", "Portolan", "PortolanTestSupport", httpTypes], swiftSettings: strict),
+        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI"], swiftSettings: strict),
     ],
     cLanguageStandard: .c11
 )

@@ -51,10 +51,11 @@ final class DataLoad: ProtocolLoad {
     }
 
     private func response(_ decoder: DataURLDecoder) -> Response {
-        let type = decoder.mimeType.description
+        // A MIME type is code points up to U+00FF, and a field's value is bytes: one for each.
+        let bytes = decoder.mimeType.description.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        let type = HTTPField(name: .contentType, value: bytes)
         return Response(
-            url: request.url, mimeType: decoder.mimeType, expectedLength: Int64(decoder.length), status: .ok,
-            fields: [.contentType: type])
+            url: request.url, mimeType: decoder.mimeType, expectedLength: Int64(decoder.length), status: .ok, fields: HTTPFields([type]))
     }
 
     /// Delivers until the end, a pause or a stop.

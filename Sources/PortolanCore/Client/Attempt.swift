@@ -101,8 +101,8 @@ package final class Attempt: ProtocolClient {
 
     /// The load is over: lets go of it, which also breaks the circle of load and client.
     private func close() {
-        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         load.withLock { $0 = nil }
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         observer.attemptEnded()
     }
 

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
 /// The threads on which loads may block: as many as are needed up to a limit, kept for a while when idle.
 ///
 /// A load that another load opened never waits for a thread, or outer loads that hold all threads would wait for inner ones that get none.
 public final class LoadThreads: Sendable {
     public typealias Job = @Sendable () -> Void
+
+    private enum Placement {
+        case waits, handedOver, needsThread
+    }
 
     private struct State {
         /// Jobs that wait for a place within the limit.
@@ -15,6 +22,20 @@ public final class LoadThreads: Sendable {
         var idle = 0
         /// Running jobs within the limit.
         var running = 0
+
+        mutating func place(_ job: @escaping Job, isNested: Bool, limit: Int) -> Placement {
+            if !isNested {
+                guard running < limit else {
+                    waiting.append(job)
+                    return .waits
+                }
+                running += 1
+            }
+            guard idle > 0 else { return .needsThread }
+            idle -= 1
+            handedOver.append((job, isNested))
+            return .handedOver
+        }
 
         mutating func nextWaiting() -> Job? {
             guard firstWaiting < waiting.count else { return nil }
@@ -48,22 +69,14 @@ public final class LoadThreads: Sendable {
     /// - Parameter isNested: the job belongs to a load inside another one: it runs at once, beyond the limit if need be.
     /// - Throws: ``LoadError/Code/noResources`` if no thread can be had; the job will not run.
     public func run(isNested: Bool = false, _ job: @escaping Job) throws(LoadError) {
-        let needsThread = monitor.signalling { state -> Bool in
-            if !isNested {
-                guard state.running < limit else {
-                    state.waiting.append(job)
-                    return false
-                }
-                state.running += 1
-            }
-            guard state.idle > 0 else { return true }
-            state.idle -= 1
-            state.handedOver.append((job, isNested))
-            return false
+        switch monitor.withLock({ $0.place(job, isNested: isNested, limit: limit) }) {
+        case .waits: return
+        case .handedOver: return monitor.wakeOne()
+        case .needsThread: break
         }
-        guard needsThread else { return }
         do throws(LoadError) {
-            try PlatformThread.start { [self] in work(job, isNested: isNested) }
+            let first = Handover(job)
+            try PlatformThread.start { [self] in work(first, isNested: isNested) }
         } catch {
             guard !isNested else { throw error }
             // A job that waited meanwhile must not be left behind: the running ones take it up, unless there are none.
@@ -79,13 +92,17 @@ public final class LoadThreads: Sendable {
         }
     }
 
-    private func work(_ first: @escaping Job, isNested: Bool) {
-        var current: (job: Job, isNested: Bool)? = (first, isNested)
-        while let (job, isNested) = current {
-            job()
-            current = isNested ? nil : nextInPlace()
-            if current == nil { current = nextHandedOver() }
-        }
+    private func work(_ first: Handover, isNested: Bool) {
+        var current = first.take().map { (job: $0, isNested: isNested) }
+        while current != nil { current = next(after: current.take()) }
+    }
+
+    /// Runs a job and lets go of it, and with it of the load it belongs to, before it waits for another.
+    private func next(after entry: consuming (job: Job, isNested: Bool)?) -> (job: Job, isNested: Bool)? {
+        guard let isNested = entry?.isNested else { return nil }
+        entry?.job()
+        entry = nil
+        return (isNested ? nil : nextInPlace()) ?? nextHandedOver()
     }
 
     /// Gives up a place within the limit, or goes on with a job that waits for one.
@@ -107,5 +124,14 @@ public final class LoadThreads: Sendable {
                 state.idle -= 1
                 return nil
             }
+    }
+
+    /// The first job of a thread, on its way to it: what the thread is started with lives as long as the thread, and the job must not.
+    private final class Handover: Sendable {
+        private let job: Mutex<Job?>
+
+        init(_ job: @escaping Job) { self.job = Mutex(job) }
+
+        func take() -> Job? { job.withLock { $0.take() } }
     }
 }

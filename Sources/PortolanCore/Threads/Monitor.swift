@@ -49,6 +49,11 @@ package final class Monitor<State>: @unchecked Sendable {
         return result
     }
 
+    /// Wakes one of the threads that wait, for a change that only one of them can use.
+    package func wakeOne() {
+        unsafe pthread_cond_signal(condition)
+    }
+
     /// Waits until `body` gives a value. It is asked at once, after each ``signalling(_:)``, and possibly in between.
     package func wait<Result>(for body: (inout State) -> Result?) -> Result {
         unsafe pthread_mutex_lock(mutex)

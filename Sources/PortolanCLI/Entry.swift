@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The program: reads the command line, runs the command, and turns what went wrong into one line and a status.
+@main
+enum Entry {
+    static func main() {
+        exit(run(Array(CommandLine.arguments.dropFirst())).code)
+    }
+
+    static func run(_ arguments: [String]) -> ExitStatus {
+        do {
+            var command = try PortolanCommand.parseAsRoot(arguments)
+            try command.run()
+            return .success
+        } catch let failure as Failure {
+            if let message = failure.message { Diagnostics.report(message) }
+            return failure.status
+        } catch {
+            return end(for: error)
+        }
+    }
+
+    /// Prints help and the like, or says what is wrong with the command line.
+    private static func end(for error: any Error) -> ExitStatus {
+        guard PortolanCommand.exitCode(for: error) != .success else {
+            Interruption.ignoreClosedPipes()
+            // `try?` because whoever asked for help and does not read it needs no more.
+            try? StandardOutput.write(PortolanCommand.fullMessage(for: error) + "\n")
+            return .success
+        }
+        let message = PortolanCommand.message(for: error)
+        Diagnostics.report("\(message.split(separator: "\n").joined(separator: " ")) (see 'portolan help')")
+        return .usage
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Portolan
+
+/// `portolan explain`
+struct ExplainCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain", abstract: "Show which handlers are asked for a URL, in which order, what each says, and who takes it.",
+        discussion: "Nothing is loaded.")
+
+    @Argument(help: ArgumentHelp("What would be loaded.", valueName: "url"))
+    var url: String
+
+    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    var isJSON = false
+
+    @OptionGroup var loader: LoaderOptions
+
+    func run() throws {
+        Interruption.ignoreClosedPipes()
+        let loader = Loader(configuration: try loader.configuration())
+        let request: Request
+        do throws(LoadError) {
+            request = try Request(url)
+        } catch {
+            throw Failure(error)
+        }
+        let explanation = Explanation(of: request, by: loader)
+        if isJSON {
+            try StandardOutput.write(explanation.json)
+        } else {
+            try StandardOutput.write(explanation.text)
+        }
+        if let failure = explanation.failure { throw failure }
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Portolan
+
+/// `portolan get`
+struct GetCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get", abstract: "Load URLs and write their bodies to standard output.",
+        discussion:
+            "Several URLs are loaded one after another; the exit status is that of the first that failed ('portolan help exit-codes').")
+
+    @Argument(help: ArgumentHelp("What to load.", valueName: "url"))
+    var urls: [String]
+
+    @OptionGroup var request: RequestOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var loader: LoaderOptions
+
+    func validate() throws {
+        if urls.count > 1, let file = output.file, file != "-" {
+            throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
+        }
+    }
+
+    func run() throws {
+        let session = GetSession()
+        try Interruption.observe { session.interrupt($0) }
+        var configuration = try loader.configuration(tellsLog: output.isVerbose)
+        configuration.redirects.limit = request.redirectLimit
+        // A person may look at the output for as long as they like: only --max-time limits a load.
+        configuration.timeouts.idle = nil
+        let loader = Loader(configuration: configuration)
+
+        var first: Failure?
+        for url in urls {
+            guard let failure = session.load(url, with: self, on: loader) else { continue }
+            first = first ?? failure
+            if failure.endsSession { break }
+        }
+        if let first { throw Failure(first.status, nil) }
+    }
+}
+
+extension Failure {
+    /// Whether no further URL can be loaded after this.
+    fileprivate var endsSession: Bool {
+        self == .readerHasGone || [.interrupted, .terminated, .hangup].contains(status)
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+import PortolanCore
+
+/// One load of `get`: writes the lent bytes straight to the output, and tells the observers.
+final class GetLoad: LoadDelegate {
+    private struct State {
+        var task: LoadTask?
+        var totals = LoadTotals()
+        /// Why the load was ended from here.
+        var failure: Failure?
+        var outcome: Result<Void, Failure>?
+    }
+
+    private let output: any BodyOutput
+    private let observers: [any LoadObserver]
+    private let includesHead: Bool
+    private let refusesBadStatus: Bool
+    private let passwords: PasswordAnswer?
+    private let start = MonotonicTime.now
+    private let monitor = Monitor(State())
+
+    init(
+        output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: PasswordAnswer?
+    ) {
+        self.output = output
+        self.observers = observers
+        self.includesHead = includesHead
+        self.refusesBadStatus = refusesBadStatus
+        self.passwords = passwords
+    }
+
+    /// Loads, and waits for the end.
+    ///
+    /// - Parameter grace: how long the load may take to notice that its time is over; a reader that reads nothing can keep it from that.
+    func run(_ request: Request, on loader: Loader, grace: Duration) throws(Failure) {
+        if !observers.isEmpty {
+            let taker = loader.explain(request).last { $0.refusal == nil }?.handler
+            try tell(.started(request, handler: taker))
+        }
+        let task = loader.task(for: request, delegate: self)
+        monitor.withLock { $0.task = task }
+        task.resume()
+        guard let limit = request.timeouts.total else { return try monitor.wait { $0.outcome }.get() }
+        let outcome = monitor.wait(atMost: limit + grace) { $0.outcome }
+        guard let outcome else {
+            abandon()
+            Diagnostics.report("\(request.url.shortDescription) took longer than \(limit) in all, and its output was not read")
+            Interruption.leave(.timedOut)
+        }
+        try outcome.get()
+    }
+
+    /// Any thread.
+    func cancel() {
+        monitor.withLock { $0.task }?.cancel()
+    }
+
+    /// Removes what was written to a file of its own. Any thread.
+    func abandon() {
+        output.abandon()
+    }
+
+    // MARK: What comes
+
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
+        attempt { () throws(Failure) in
+            if refusesBadStatus, let status = response.status, status.code >= 400 {
+                throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(status)")
+            }
+            try tell(.response(response))
+            try output.begin(response)
+            if includesHead { try output.write(HeadText(response).text) }
+        }
+    }
+
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        do throws(Failure) {
+            try output.write(bytes)
+            monitor.withLock { $0.totals.bytes += Int64(bytes.byteCount) }
+            for observer in observers { try observer.observe(body: bytes, of: task.progress, at: time) }
+            return .keepGoing
+        } catch {
+            return stop(for: error)
+        }
+    }
+
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { tell(task, .interim(response)) }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { tell(task, .trailers(fields)) }
+    func loadTask(_ task: LoadTask, didReach step: LoadStep) { tell(task, .step(step)) }
+    func loadTaskDidSend(_ task: LoadTask) { tell(task, .sent(task.progress)) }
+
+    func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        passwords?.noteRedirect()
+        tell(task, .redirected(to: request, response))
+        decide(.follow(request))
+    }
+
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        let verdict = passwords?.judge(challenge) ?? .leftAlone
+        tell(task, .challenged(challenge.protectionSpace, failures: challenge.previousFailureCount, verdict))
+        if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(by: challenge.protectionSpace))) }
+        challenge.answer(passwords?.answer(for: verdict) ?? .performDefault)
+    }
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
+        let outcome: Result<Void, Failure>
+        if let failure = failure ?? error.map(Failure.init) {
+            output.abandon()
+            outcome = .failure(failure)
+        } else {
+            outcome = Result { () throws(Failure) in
+                try output.complete()
+                try tell(.finished(LoadTotals(bytes: totals.bytes, redirects: task.metrics.redirectCount)))
+            }
+        }
+        monitor.signalling { state in
+            state.outcome = outcome
+            state.task = nil
+        }
+    }
+
+    // MARK: Observers
+
+    private var time: Duration { MonotonicTime.now - start }
+
+    private func tell(_ event: LoadEvent) throws(Failure) {
+        for observer in observers { try observer.observe(event, at: time) }
+    }
+
+    private func tell(_ task: LoadTask, _ event: LoadEvent) {
+        if attempt({ () throws(Failure) in try tell(event) }) == .stopped { task.cancel() }
+    }
+
+    private func attempt(_ body: () throws(Failure) -> Void) -> Flow {
+        do throws(Failure) {
+            try body()
+            return .keepGoing
+        } catch {
+            return stop(for: error)
+        }
+    }
+
+    private func stop(for failure: Failure) -> Flow {
+        monitor.withLock { $0.failure = $0.failure ?? failure }
+        return .stopped
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import Portolan
+
+/// Where a body goes.
+///
+/// The calls are serial and in this order: `begin` (again for each part), `write`, and then `complete` or `abandon`; only `abandon` may
+/// come at any time, and from any thread.
+protocol BodyOutput: AnyObject, Sendable {
+    /// The response has come: now there is something to open a file for.
+    func begin(_ response: Response) throws(Failure)
+    /// Writes the lent bytes before it returns.
+    func write(_ bytes: borrowing RawSpan) throws(Failure)
+    /// The body is whole.
+    func complete() throws(Failure)
+    /// The body will not be whole: what lies in a file of its own is removed. Idempotent; after `complete` does nothing.
+    func abandon()
+}
+
+extension BodyOutput {
+    func write(_ text: String) throws(Failure) {
+        let bytes = Array(text.utf8)
+        let span = bytes.span
+        try unsafe write(span.bytes)
+    }
+}
+
+/// Takes a body and keeps nothing: for heads alone, and for events that carry the body themselves.
+final class DiscardingOutput: BodyOutput {
+    func begin(_ response: Response) {}
+    func write(_ bytes: borrowing RawSpan) {}
+    func complete() {}
+    func abandon() {}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A file that is being written under a name of its own, and gets its real one when it is whole.
+///
+/// So that whoever finds a file under the real name finds all of it.
+struct PartialFile: Sendable {
+    /// What happens where the real name is taken.
+    enum Collision { case replaces, fails }
+
+    let descriptor: Descriptor
+    let path: String
+    private let finalPath: String
+    private let collision: Collision
+
+    /// - Parameter target: where the file shall be in the end: a regular file, or nothing yet.
+    init(for target: String, collision: Collision) throws(Failure) {
+        // Through a link the file behind it is replaced, not the link.
+        finalPath = FileSystem.resolved(target) ?? target
+        self.collision = collision
+        var mode: mode_t?
+        if case .regular(let existing) = FileSystem.kind(at: finalPath) {
+            guard collision == .replaces else { throw Self.exists(target) }
+            guard FileSystem.isWritable(finalPath) else { throw Failure(.writeFailed, "cannot write '\(target)': it may not be changed") }
+            mode = existing
+        }
+        path = Self.temporaryPath(beside: finalPath)
+        do throws(SystemError) {
+            descriptor = try FileSystem.create(path)
+            if let mode { try FileSystem.setMode(mode, of: descriptor) }
+        } catch {
+            throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
+        }
+    }
+
+    /// Gives the file its real name.
+    func complete() throws(Failure) {
+        do throws(SystemError) {
+            try descriptor.close()
+            if collision == .fails { try reserveFinalPath() }
+            try FileSystem.move(path, to: finalPath)
+        } catch {
+            discard()
+            throw Failure(.writeFailed, "cannot write '\(finalPath)': \(error)")
+        }
+    }
+
+    func discard() {
+        FileSystem.remove(path)
+    }
+
+    /// Takes the name with an empty file, so that the move replaces nothing but that.
+    private func reserveFinalPath() throws(SystemError) {
+        try FileSystem.create(finalPath).close()
+    }
+
+    static func exists(_ path: String) -> Failure {
+        Failure(.writeFailed, "'\(path)' exists and is not overwritten; choose a name with -o")
+    }
+
+    /// A hidden name in the same folder, so that the last step is a move within one file system.
+    private static func temporaryPath(beside path: String) -> String {
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+        var name = path.dropFirst(folder.count)
+        while name.utf8.count > 200 { name.removeLast() }  // NAME_MAX is 255
+        return "\(folder).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
+    }
+}

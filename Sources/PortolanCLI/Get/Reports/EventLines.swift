@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import HTTPTypes
+import Portolan
+
+/// Tells of a load in JSON, one event a line, on standard output.
+final class EventLines: LoadObserver {
+    private let includesBody: Bool
+
+    /// - Parameter includesBody: whether the body's bytes stand in the events, because they go nowhere else.
+    init(includesBody: Bool) {
+        self.includesBody = includesBody
+    }
+
+    func observe(_ event: LoadEvent, at time: Duration) throws(Failure) {
+        try write(Self.name(of: event), time, Self.members(of: event))
+    }
+
+    func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure) {
+        var members: JSONValue = ["bytes": .integer(bytes.byteCount)]
+        if includesBody {
+            let text = unsafe bytes.withUnsafeBytes { unsafe Data($0).base64EncodedString() }
+            members = ["bytes": .integer(bytes.byteCount), "base64": .string(text)]
+        }
+        try write("data", time, members)
+    }
+
+    private func write(_ name: String, _ time: Duration, _ members: JSONValue) throws(Failure) {
+        guard case .object(let members) = members else { return }
+        let head = [JSONValue.Member(name: "event", value: .string(name)), .init(name: "time", value: .milliseconds(time))]
+        try StandardOutput.write(JSONValue.object(head + members))
+    }
+
+    private static func name(of event: LoadEvent) -> String {
+        switch event {
+        case .started: "started"
+        case .redirected: "redirect"
+        case .challenged: "challenge"
+        case .interim: "interim"
+        case .response: "response"
+        case .trailers: "trailers"
+        case .sent: "sent"
+        case .step: "step"
+        case .finished: "finished"
+        case .failed: "failed"
+        }
+    }
+
+    private static func members(of event: LoadEvent) -> JSONValue {
+        switch event {
+        case .started(let request, let handler):
+            [
+                "url": .string(request.url.withoutCredentials.description), "method": .string(request.method.rawValue),
+                "handler": .text(handler),
+            ]
+        case .redirected(let request, let response):
+            [
+                "status": .count(response.status?.code), "url": .string(request.url.withoutCredentials.description),
+                "headers": FieldList(response.fields).json,
+            ]
+        case .challenged(let space, let failures, let verdict): challenge(space, failures, verdict)
+        case .interim(let response): ["status": .count(response.status?.code), "headers": FieldList(response.fields).json]
+        case .response(let response): head(response)
+        case .trailers(let fields): ["headers": FieldList(fields).json]
+        case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
+        case .step(let step): ["step": .string("\(step)")]
+        case .finished(let totals): ["bytes": .integer(totals.bytes), "redirects": .integer(totals.redirects)]
+        case .failed(let failure):
+            [
+                "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)),
+                "exit": .integer(failure.status.code),
+            ]
+        }
+    }
+
+    private static func head(_ response: Response) -> JSONValue {
+        [
+            "url": .string(response.url.withoutCredentials.description),
+            "status": .count(response.status?.code),
+            "mime": .text(response.mimeType?.description),
+            "encoding": .text(response.textEncodingName),
+            "length": .count(response.expectedLength),
+            "filename": .string(response.suggestedFilename),
+            "headers": FieldList(of: response).json,
+        ]
+    }
+
+    private static func challenge(_ space: ProtectionSpace, _ failures: Int, _ verdict: PasswordAnswer.Verdict) -> JSONValue {
+        let answer =
+            switch verdict {
+            case .answered: "credential"
+            case .leftAlone: "default"
+            case .refused: "cancel"
+            }
+        return [
+            "kind": .string(space.kindName), "protocol": .string(space.protocolName), "host": .string(space.host),
+            "port": .count(space.port),
+            "realm": .text(space.realm), "failures": .integer(failures), "answer": .string(answer),
+        ]
+    }
+}
+
+extension ProtectionSpace {
+    var kindName: String {
+        switch kind {
+        case .password: "password"
+        case .clientCertificate: "clientCertificate"
+        case .serverTrust: "serverTrust"
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+
+/// A response's head as text: the status, where there is one, then a line for each field, and an empty line.
+///
+///     200 OK
+///     content-type: text/plain
+///     content-length: 12
+///
+/// What the response knows without a field for it is added as one.
+struct HeadText {
+    let lines: [String]
+
+    init(_ response: Response) {
+        let fields = FieldList(of: response)
+        var lines: [String] = []
+        if let status = response.status {
+            lines.append(status.reasonPhrase.isEmpty ? "\(status.code)" : "\(status.code) \(status.reasonPhrase)")
+        }
+        lines += fields.pairs.map { "\($0.name): \($0.value)" }
+        if let length = response.expectedLength, !fields.contains(.contentLength) { lines.append("content-length: \(length)") }
+        self.lines = lines
+    }
+
+    var text: String { lines.map { $0 + "\n" }.joined() + "\n" }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import Portolan
+import Synchronization
+
+/// Shows on the terminal how far a load is, on one line that goes away in the end.
+final class ProgressBar: LoadObserver {
+    /// Loads that end sooner show none.
+    private static let delay = Duration.milliseconds(300)
+    private static let interval = Duration.milliseconds(100)
+
+    private let terminal: Descriptor
+    private let lastDrawn = Mutex<Duration?>(nil)
+
+    init(terminal: Descriptor) {
+        self.terminal = terminal
+    }
+
+    func observe(_ event: LoadEvent, at time: Duration) {
+        switch event {
+        case .finished, .failed: clear()
+        case .started, .redirected, .challenged, .interim, .response, .trailers, .sent, .step: break
+        }
+    }
+
+    func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
+        let draws = lastDrawn.withLock { last in
+            guard time >= last.map({ $0 + Self.interval }) ?? Self.delay else { return false }
+            last = time
+            return true
+        }
+        guard draws else { return }
+        let line = Self.line(received: progress.received, of: progress.expected, after: time, columns: terminal.columns ?? 80)
+        Diagnostics.write("\r\(line)\u{1B}[K")
+    }
+
+    private func clear() {
+        let wasDrawn = lastDrawn.withLock { last in
+            defer { last = nil }
+            return last != nil
+        }
+        if wasDrawn { Diagnostics.write("\r\u{1B}[K") }
+    }
+
+    /// The line, at most one column shorter than the terminal is wide.
+    ///
+    ///     [=======>            ]  40 %  1.2 MiB of 3.0 MiB  4.1 MiB/s
+    static func line(received: Int64, of expected: Int64?, after time: Duration, columns: Int) -> String {
+        let seconds = max(time / .seconds(1), 0.001)
+        let speed = "\(size(Double(received) / seconds))/s"
+        guard let expected else {
+            return String("\(size(Double(received)))  \(speed)".prefix(max(0, columns - 1)))
+        }
+        let fraction = expected > 0 ? min(1, Double(received) / Double(expected)) : 1
+        let percent = String(Int(fraction * 100))
+        let padding = String(repeating: " ", count: max(0, 3 - percent.count))
+        let text = "  \(padding)\(percent) %  \(size(Double(received))) of \(size(Double(expected)))  \(speed)"
+        let width = min(40, columns - 1 - text.count - 2)
+        guard width >= 10 else { return String(text.dropFirst(2).prefix(max(0, columns - 1))) }
+        let done = Int(fraction * Double(width))
+        let bar = String(repeating: "=", count: done) + (done < width ? ">" : "")
+        return "[\(bar)\(String(repeating: " ", count: width - bar.count))]\(text)"
+    }
+
+    /// A count of bytes in the largest unit in which it is at least one.
+    static func size(_ bytes: Double) -> String {
+        var (value, unit) = (bytes, "B")
+        for larger in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 { (value, unit) = (value / 1024, larger) }
+        let tenths = Int(value * 10)
+        return unit == "B" ? "\(Int(value)) B" : "\(tenths / 10).\(tenths % 10) \(unit)"
+    }
+}

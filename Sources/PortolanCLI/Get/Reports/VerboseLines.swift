@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+
+/// Tells of a load on standard error, for a person: `*` what happens, `<` what comes.
+final class VerboseLines: LoadObserver {
+    func observe(_ event: LoadEvent, at time: Duration) {
+        for line in Self.lines(for: event, at: time) { Diagnostics.write("\(PlainText.line(line))\n") }
+    }
+
+    static func lines(for event: LoadEvent, at time: Duration) -> [String] {
+        let moment = "\(time.milliseconds) ms"
+        return switch event {
+        case .started(let request, let handler):
+            ["* \(request.method.rawValue) \(request.url.shortDescription)", "* handler: \(handler ?? "none")"]
+        case .redirected(let request, let response):
+            ["* redirected\(response.status.map { " (\($0.code))" } ?? "") to \(request.url.shortDescription) after \(moment)"]
+        case .challenged(let space, let failures, let verdict):
+            [
+                "* asked for \(space.kindName) by '\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
+                    + ", \(failures) wrong so far: \(words(for: verdict))"
+            ]
+        case .interim(let response): HeadText(response).lines.map { "< \($0)" }
+        case .response(let response): HeadText(response).lines.map { "< \($0)" } + ["* response after \(moment)"]
+        case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
+        case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
+        case .step(let step): ["* \(step) after \(moment)"]
+        case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]
+        case .failed: ["* failed after \(moment)"]
+        }
+    }
+
+    private static func words(for verdict: PasswordAnswer.Verdict) -> String {
+        switch verdict {
+        case .answered: "answered with -u"
+        case .leftAlone: "default handling"
+        case .refused: "cancelled"
+        }
+    }
+}
+
+extension Duration {
+    /// Milliseconds with one digit after the point.
+    fileprivate var milliseconds: String {
+        let (seconds, attoseconds) = components
+        let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}

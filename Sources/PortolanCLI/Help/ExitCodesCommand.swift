@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+
+/// `portolan exit-codes`; `portolan help exit-codes` says the same.
+struct ExitCodesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "exit-codes", abstract: "List the exit statuses and what they mean.", discussion: ExitStatus.table)
+
+    func run() throws {
+        Interruption.ignoreClosedPipes()
+        try StandardOutput.write(ExitStatus.table + "\n")
+    }
+}

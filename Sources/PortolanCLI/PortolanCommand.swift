@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+
+/// `portolan`
+struct PortolanCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "portolan", abstract: "Load URLs of every scheme that a handler or plugin serves.",
+        discussion: """
+            Errors are one line on standard error, and an exit status ('portolan help exit-codes').
+            Shell completions: 'portolan --generate-completion-script bash' (or zsh, or fish).
+            """,
+        subcommands: [GetCommand.self, ExplainCommand.self, StdioCommand.self, VersionCommand.self, ExitCodesCommand.self])
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the program tells the shell. The numbers are stable; where curl has one for the same thing, it is curl's.
+struct ExitStatus: Hashable, Sendable {
+    let code: Int32
+    let meaning: String
+
+    static let success = Self(code: 0, meaning: "everything was done")
+    static let unsupportedScheme = Self(code: 1, meaning: "no handler takes the URL's scheme, or this request")
+    static let usage = Self(code: 2, meaning: "the command line is not understood")
+    static let badURL = Self(code: 3, meaning: "the URL is malformed")
+    static let nameNotFound = Self(code: 6, meaning: "the host's name does not resolve")
+    static let cannotConnect = Self(code: 7, meaning: "no connection could be made")
+    static let badResponse = Self(code: 8, meaning: "the peer's answer breaks its protocol")
+    static let truncated = Self(code: 18, meaning: "fewer bytes came than were announced")
+    static let statusRefused = Self(code: 22, meaning: "with --fail: the status was 400 or more")
+    static let writeFailed = Self(code: 23, meaning: "the output could not be written; silent where its reader has gone")
+    static let uploadFailed = Self(code: 26, meaning: "the bytes to send could not be read")
+    static let noMemory = Self(code: 27, meaning: "memory could not be had")
+    static let timedOut = Self(code: 28, meaning: "a time limit was reached")
+    static let badRange = Self(code: 33, meaning: "the range lies outside the resource")
+    static let notSecure = Self(code: 35, meaning: "TLS failed")
+    static let unreadable = Self(code: 37, meaning: "the resource does not exist or cannot be read, or is no regular file")
+    static let tooManyRedirects = Self(code: 47, meaning: "the limit of redirects was reached")
+    static let connectionLost = Self(code: 56, meaning: "the connection ended early")
+    static let undecodable = Self(code: 61, meaning: "the content coding is malformed")
+    static let tooLarge = Self(code: 63, meaning: "a limit of size or ratio was reached")
+    static let notAuthenticated = Self(code: 67, meaning: "a user name and password are missing or were refused")
+    static let unknown = Self(code: 100, meaning: "the cause is not known")
+    static let badRequest = Self(code: 101, meaning: "the handler cannot serve this method, field or property")
+    static let badRedirect = Self(code: 102, meaning: "a redirect leads to where none may lead")
+    static let nestedTooDeep = Self(code: 103, meaning: "loads lie in each other deeper than the limit")
+    static let noResources = Self(code: 104, meaning: "no descriptor, thread or slot is free")
+    static let notOffered = Self(code: 105, meaning: "what was asked for is not offered")
+    static let protocolViolation = Self(code: 106, meaning: "a handler broke a rule of the contract")
+    static let pluginNotLoadable = Self(code: 107, meaning: "a plugin's library or manifest cannot be used")
+    static let pluginRefused = Self(code: 108, meaning: "a plugin refused to start")
+    static let pluginError = Self(code: 109, meaning: "an error of a plugin's own, told in the message")
+    static let hangup = Self(code: 129, meaning: "ended by SIGHUP")
+    static let interrupted = Self(code: 130, meaning: "ended by Ctrl-C (SIGINT), or cancelled")
+    static let terminated = Self(code: 143, meaning: "ended by SIGTERM")
+
+    /// Every status, in the order of the codes.
+    static let all = [
+        success, unsupportedScheme, usage, badURL, nameNotFound, cannotConnect, badResponse, truncated, statusRefused, writeFailed,
+        uploadFailed, noMemory, timedOut, badRange, notSecure, unreadable, tooManyRedirects, connectionLost, undecodable, tooLarge,
+        notAuthenticated, unknown, badRequest, badRedirect, nestedTooDeep, noResources, notOffered, protocolViolation, pluginNotLoadable,
+        pluginRefused, pluginError, hangup, interrupted, terminated,
+    ]
+
+    /// The table for a person, one status a line.
+    static var table: String {
+        all.map { status in
+            let code = String(status.code)
+            return "\(String(repeating: " ", count: max(0, 5 - code.count)))\(code)  \(status.meaning)"
+        }.joined(separator: "\n")
+    }
+}

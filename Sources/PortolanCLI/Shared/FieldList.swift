@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+
+/// Fields as programs see them: pairs of a lower-case name and the value's bytes as ISO-8859-1. A field that repeats stays repeated.
+struct FieldList: Equatable, Sendable {
+    typealias Pair = (name: String, value: String)
+    private(set) var pairs: [Pair] = []
+
+    init(_ fields: HTTPFields) {
+        pairs = fields.map { ($0.name.canonicalName, Self.text(of: $0)) }
+    }
+
+    /// A response's fields, in which `content-type` is its MIME type as serialised.
+    init(of response: Response) {
+        self.init(response.fields)
+        guard let type = response.mimeType else { return }
+        let name = HTTPField.Name.contentType.canonicalName
+        let place = pairs.firstIndex { $0.name == name } ?? 0
+        pairs.removeAll { $0.name == name }
+        pairs.insert((name, type.description), at: place)
+    }
+
+    func contains(_ name: HTTPField.Name) -> Bool {
+        pairs.contains { $0.name == name.canonicalName }
+    }
+
+    var json: JSONValue {
+        .array(pairs.map { [.string($0.name), .string($0.value)] })
+    }
+
+    static func == (a: Self, b: Self) -> Bool {
+        a.pairs.elementsEqual(b.pairs) { $0 == $1 }
+    }
+
+    private static func text(of field: HTTPField) -> String {
+        var text = ""
+        unsafe field.withUnsafeBytesOfValue { bytes in
+            unsafe text.unicodeScalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+        }
+        return text
+    }
+}
+
+extension HTTPField {
+    /// A field whose value's code points are its bytes.
+    ///
+    /// - Returns: `nil` if a code point lies beyond U+00FF, or the bytes are no field value (RFC 9110 §5.5).
+    init?(name: Name, latin1 value: String) {
+        var bytes: [UInt8] = []
+        for scalar in value.unicodeScalars {
+            guard let byte = UInt8(exactly: scalar.value) else { return nil }
+            bytes.append(byte)
+        }
+        guard HTTPField.isValidValue(bytes) else { return nil }
+        self.init(name: name, value: bytes)
+    }
+}

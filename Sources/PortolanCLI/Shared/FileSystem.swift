@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The calls on names of files that the command needs.
+enum FileSystem {
+    enum Kind: Equatable {
+        /// With the permission bits.
+        case regular(mode: mode_t)
+        case directory
+        /// A FIFO, socket or device.
+        case special
+    }
+
+    /// What lies at `path`, through symbolic links; `nil` where nothing does: stat(2).
+    static func kind(at path: String) -> Kind? {
+        var information = stat()
+        guard unsafe stat(path, &information) == 0 else { return nil }
+        switch information.st_mode & S_IFMT {
+        case S_IFREG: return .regular(mode: information.st_mode & 0o7777)
+        case S_IFDIR: return .directory
+        default: return .special
+        }
+    }
+
+    /// Creates a file that did not exist before: open(2) with O_EXCL.
+    static func create(_ path: String) throws(SystemError) -> Descriptor {
+        try open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
+    }
+
+    static func openForReading(_ path: String) throws(SystemError) -> Descriptor {
+        try open(path, O_RDONLY | O_CLOEXEC)
+    }
+
+    static func openForWriting(_ path: String) throws(SystemError) -> Descriptor {
+        try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)
+    }
+
+    private static func open(_ path: String, _ flags: Int32) throws(SystemError) -> Descriptor {
+        #if canImport(Glibc)
+            let number = unsafe Glibc.open(path, flags, 0o666)
+        #else
+            let number = unsafe Musl.open(path, flags, 0o666)
+        #endif
+        guard number >= 0 else { throw .last }
+        return Descriptor(number: number)
+    }
+
+    static func isWritable(_ path: String) -> Bool {
+        unsafe access(path, W_OK) == 0
+    }
+
+    static func setMode(_ mode: mode_t, of file: Descriptor) throws(SystemError) {
+        guard fchmod(file.number, mode) == 0 else { throw .last }
+    }
+
+    /// rename(2)
+    static func move(_ path: String, to target: String) throws(SystemError) {
+        guard unsafe rename(path, target) == 0 else { throw .last }
+    }
+
+    static func remove(_ path: String) {
+        unsafe _ = unlink(path)
+    }
+
+    /// The path without symbolic links, or `nil` where it leads nowhere: realpath(3).
+    static func resolved(_ path: String) -> String? {
+        guard let resolved = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
+    /// How many bytes an open regular file has, or `nil` for anything else.
+    static func size(of file: Descriptor) -> Int64? {
+        var information = stat()
+        guard unsafe fstat(file.number, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(information.st_size)
+    }
+}

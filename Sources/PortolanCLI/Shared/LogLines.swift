@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+import Logging
+
+/// The log of loaders and plugins, on standard error where a person asked for it; elsewhere an error is one line and nothing else.
+struct LogLines: LogHandler {
+    var metadataProvider: Logger.MetadataProvider?
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    /// Decides for the whole program, once.
+    static func bootstrap(isVerbose: Bool) {
+        LoggingSystem.bootstrap { _ in
+            guard isVerbose else { return SwiftLogNoOpLogHandler() }
+            return LogLines()
+        }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
+        Diagnostics.write("\(PlainText.line("* \(event.level): \(event.message)\(details)"))\n")
+    }
+}

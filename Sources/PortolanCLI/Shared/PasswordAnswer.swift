@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import Portolan
+import Synchronization
+
+/// Answers questions for a user name and password with the ones that were given for a URL.
+///
+/// They go to that URL's host and port alone. Where the URL names no host (`zip:http://…`), whoever asks first gets them, unless a redirect
+/// came before. Once they were wrong, they are not sent to that protection space again.
+final class PasswordAnswer: Sendable {
+    enum Verdict: Equatable {
+        case answered
+        /// Not a question for these credentials; default handling goes on.
+        case leftAlone
+        /// The credentials were wrong.
+        case refused
+    }
+
+    private struct State {
+        /// How often each space got them.
+        var answers: [ProtectionSpace: Int] = [:]
+        var hasRedirected = false
+    }
+
+    /// One load may come to a space again after redirects; a handler that forgets that it has asked must come to an end.
+    private static let answerLimit = 32
+
+    private let credential: Credential
+    private let url: URLRecord
+    private let state = Mutex(State())
+
+    init(user: String, password: String, for url: URLRecord) {
+        credential = .password(user: user, password: password)
+        self.url = url
+    }
+
+    func noteRedirect() {
+        state.withLock { $0.hasRedirected = true }
+    }
+
+    /// Decides; the caller then answers the challenge with ``answer(for:)``.
+    func judge(_ challenge: AuthenticationChallenge) -> Verdict {
+        let space = challenge.protectionSpace
+        return state.withLock { state in
+            guard case .password = space.kind, !space.isProxy, isMeant(for: space, state) else { return .leftAlone }
+            let earlier = state.answers[space, default: 0]
+            guard earlier == 0 || (challenge.previousFailureCount == 0 && earlier < Self.answerLimit) else { return .refused }
+            state.answers[space] = earlier + 1
+            return .answered
+        }
+    }
+
+    func answer(for verdict: Verdict) -> ChallengeAnswer {
+        switch verdict {
+        case .answered: .use(credential)
+        case .leftAlone: .performDefault
+        case .refused: .cancel
+        }
+    }
+
+    private func isMeant(for space: ProtectionSpace, _ state: State) -> Bool {
+        guard let host = url.host, !host.isEmpty else { return !state.hasRedirected }
+        // A handler that has no host to name speaks of the URL that it serves.
+        guard !space.host.isEmpty else { return !state.hasRedirected }
+        guard host.lowercased() == space.host.lowercased() else { return false }
+        return space.port == nil || url.effectivePort == nil || space.port == url.effectivePort
+    }
+
+    /// What to say when the credentials were wrong.
+    static func refusal(by space: ProtectionSpace) -> LoadError {
+        let place = [space.realm.map { "realm '\($0)'" }, space.host.isEmpty ? nil : "'\(space.host)'"].compactMap { $0 }
+        return LoadError(
+            .authenticationRequired,
+            message: "the user name and password were refused\(place.isEmpty ? "" : " by " + place.joined(separator: " of ")); check both")
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Standard output.
+enum StandardOutput {
+    static func write(_ text: String) throws(Failure) {
+        try write(Array(text.utf8))
+    }
+
+    static func write(_ value: JSONValue) throws(Failure) {
+        try write(value.bytes + [0x0A])
+    }
+
+    static func write(_ bytes: [UInt8]) throws(Failure) {
+        do throws(SystemError) {
+            try Descriptor.standardOutput.write(all: bytes)
+        } catch {
+            throw Failure(writing: "standard output", error)
+        }
+    }
+}
+
+extension Failure {
+    /// A failed write; quiet where the reader has gone.
+    init(writing name: String, _ error: SystemError) {
+        self = error.isReaderGone ? .readerHasGone : Failure(.writeFailed, "writing to \(name) failed: \(error)")
+    }
+}

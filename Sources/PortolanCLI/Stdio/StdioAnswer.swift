@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import HTTPTypes
+import Portolan
+
+/// The answers of `stdio`, as JSON.
+enum StdioAnswer {
+    static func capabilities(id: JSONValue, schemes: [String]) -> JSONValue {
+        [
+            "id": id, "ops": .array(StdioRequest.operations.map(JSONValue.string)),
+            "schemes": .array(schemes.map(JSONValue.string)),
+        ]
+    }
+
+    static func mimeType(id: JSONValue, _ type: MIMEType?) -> JSONValue {
+        ["id": id, "mime": .text(type?.description)]
+    }
+
+    static func failure(id: JSONValue, _ error: LoadError) -> JSONValue {
+        ["id": id, "error": Self.error(error)]
+    }
+
+    /// A load's answer; with an error it has the head, where there was one, and no body.
+    static func load(id: JSONValue, _ outcome: StdioOutcome) -> JSONValue {
+        let response = outcome.response
+        let (text, base64) = outcome.error == nil ? body(outcome.body) : (.null, .null)
+        return [
+            "id": id,
+            "status": .count(response?.status?.code),
+            "headers": response.map { FieldList(of: $0).json } ?? [],
+            "body": text,
+            "bodyBase64": base64,
+            "url": .text(response.map { String($0.url[.beforeFragment]) }),
+            "source": response == nil ? .null : "network",
+            "interim": .array(
+                outcome.interim.map { interim in [.count(interim.status?.code), FieldList(interim.fields).json] }),
+            "trailers": FieldList(outcome.trailers).json,
+            "error": outcome.error.map(error) ?? .null,
+        ]
+    }
+
+    private static func body(_ bytes: [UInt8]) -> (text: JSONValue, base64: JSONValue) {
+        if let text = String(validating: bytes, as: UTF8.self) { return (.string(text), .null) }
+        return (.null, .string(Data(bytes).base64EncodedString()))
+    }
+
+    private static func error(_ error: LoadError) -> JSONValue {
+        ["code": .string(error.name), "message": .string(error.description)]
+    }
+}
+
+/// All that came of a load.
+struct StdioOutcome: Sendable {
+    var response: Response?
+    var body: [UInt8] = []
+    var interim: [Response] = []
+    var trailers: HTTPFields = [:]
+    var error: LoadError?
+}

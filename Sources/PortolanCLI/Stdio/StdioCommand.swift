@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Portolan
+
+/// `portolan stdio`
+struct StdioCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stdio", abstract: "Serve requests from standard input, one JSON value a line, for programs in other languages.",
+        discussion: """
+            One request a line, one answer a line, in any order; ends when the input has ended and all answers are out.
+              {"id":1,"url":"data:,Hello"}
+              {"id":2,"op":"capabilities"}
+              {"id":3,"op":"parseMimeType","value":"Text/HTML; charset=utf-8"}
+            """)
+
+    @OptionGroup var loader: LoaderOptions
+
+    func run() throws {
+        let server = StdioServer()
+        try Interruption.observe { server.interrupt($0) }
+        var configuration = try loader.configuration()
+        let following = Loader(configuration: configuration)
+        configuration.redirects.mode = .manual
+        let manual = Loader(configuration: configuration)
+        try server.serve(.standardInput, loaders: StdioLoaders(following: following, manual: manual))
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+import Synchronization
+
+/// One load of `stdio`: collects what comes, and hands it over in the end.
+final class StdioLoad: LoadDelegate {
+    private let bodyLimit: Int
+    private let passwords: PasswordAnswer?
+    private let outcome = Mutex(StdioOutcome())
+    private let whenEnded: @Sendable (LoadTask, StdioOutcome) -> Void
+
+    init(bodyLimit: Int, passwords: PasswordAnswer?, whenEnded: @escaping @Sendable (LoadTask, StdioOutcome) -> Void) {
+        self.bodyLimit = bodyLimit
+        self.passwords = passwords
+        self.whenEnded = whenEnded
+    }
+
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
+        outcome.withLock { outcome in
+            outcome.response = response
+            outcome.body = []  // of several parts, the last one counts
+        }
+        return .keepGoing
+    }
+
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        unsafe bytes.withUnsafeBytes { bytes in
+            outcome.withLock { outcome in
+                guard outcome.body.count + bytes.count <= bodyLimit else {
+                    outcome.error = LoadError(
+                        .limitExceeded, message: "the body is larger than \(bodyLimit) bytes, the limit of one answer; use 'portolan get'")
+                    return .stopped
+                }
+                unsafe outcome.body.append(contentsOf: bytes)
+                return .keepGoing
+            }
+        }
+    }
+
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {
+        outcome.withLock { $0.interim.append(response) }
+    }
+
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
+        outcome.withLock { $0.trailers = fields }
+    }
+
+    func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        passwords?.noteRedirect()
+        decide(.follow(request))
+    }
+
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        guard let passwords else { return challenge.answer(.performDefault) }
+        let verdict = passwords.judge(challenge)
+        if verdict == .refused {
+            outcome.withLock { $0.error = PasswordAnswer.refusal(by: challenge.protectionSpace) }
+        }
+        challenge.answer(passwords.answer(for: verdict))
+    }
+
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        let end = outcome.withLock { outcome in
+            outcome.error = outcome.error ?? error
+            defer { outcome = StdioOutcome() }
+            return outcome
+        }
+        whenEnded(task, end)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import HTTPTypes
+import Portolan
+
+/// A load that one line asks for.
+struct StdioLoadRequest: Sendable {
+    let request: Request
+    let followsRedirects: Bool
+    let passwords: PasswordAnswer?
+
+    /// Unknown members are passed over.
+    init(_ json: JSONValue) throws(LoadError) {
+        guard let url = try json.string("url") else { throw LoadError(.badRequest, message: "the member 'url' is missing") }
+        var request = try Request(url)
+        if let name = try json.string("method") {
+            guard let method = HTTPRequest.Method(name) else { throw LoadError(.badRequest, message: "'\(name)' is no method") }
+            request.method = method
+        }
+        request.fields = try Self.fields(json["headers"])
+        request.body = try Self.body(json)
+        request.cachePolicy = try Self.cachePolicy(json.string("cache") ?? "default")
+        request.timeouts.total = try Self.timeout(json["timeoutMs"])
+        followsRedirects = try Self.followsRedirects(json.string("redirect") ?? "follow")
+        passwords = try Self.passwords(json["credentials"], for: request.url)
+        self.request = request
+    }
+
+    private static func fields(_ json: JSONValue?) throws(LoadError) -> HTTPFields {
+        var fields = HTTPFields()
+        switch json {
+        case nil, .null: break
+        case .array(let pairs):
+            for pair in pairs {
+                guard case .array(let texts) = pair, texts.count == 2, case .string(let name) = texts[0], case .string(let value) = texts[1]
+                else { throw LoadError(.badRequest, message: "each of 'headers' has to be a pair of strings, [\"Name\",\"value\"]") }
+                guard let fieldName = HTTPField.Name(name), let field = HTTPField(name: fieldName, latin1: value) else {
+                    throw LoadError(.badRequest, message: "'\(name)' with the value '\(value)' is no header")
+                }
+                fields.append(field)
+            }
+        default: throw LoadError(.badRequest, message: "the member 'headers' has to be an array of pairs")
+        }
+        return fields
+    }
+
+    private static func body(_ json: JSONValue) throws(LoadError) -> Body? {
+        switch (try json.string("body"), try json.string("bodyBase64")) {
+        case (nil, nil): return nil
+        case (let text?, nil): return .text(text)
+        case (nil, let base64?):
+            guard let bytes = Data(base64Encoded: base64) else {
+                throw LoadError(.badRequest, message: "the member 'bodyBase64' is no base64 (RFC 4648 §4, with padding)")
+            }
+            return .bytes(Array(bytes))
+        case (.some, .some): throw LoadError(.badRequest, message: "'body' and 'bodyBase64' exclude each other")
+        }
+    }
+
+    /// Fetch, "request cache mode"
+    private static func cachePolicy(_ mode: String) throws(LoadError) -> CachePolicy {
+        switch mode {
+        case "default": return .useProtocol
+        case "reload": return .reload
+        case "no-store": return .noStore
+        case "no-cache": return .revalidate
+        case "force-cache": return .preferCached
+        case "only-if-cached": return .onlyCached
+        default:
+            throw LoadError(
+                .badRequest,
+                message: "'\(mode)' is no cache mode; there are default, reload, no-store, no-cache, force-cache and only-if-cached")
+        }
+    }
+
+    private static func followsRedirects(_ mode: String) throws(LoadError) -> Bool {
+        switch mode {
+        case "follow": return true
+        case "manual": return false
+        default: throw LoadError(.badRequest, message: "'\(mode)' is no redirect mode; there are follow and manual")
+        }
+    }
+
+    private static func timeout(_ json: JSONValue?) throws(LoadError) -> Duration? {
+        switch json {
+        case nil, .null: return nil
+        case .number(let text):
+            // A century, well within what a Duration holds.
+            guard let milliseconds = Double(text), milliseconds > 0, milliseconds <= 3.2e12 else { fallthrough }
+            return .milliseconds(milliseconds)
+        default: throw LoadError(.badRequest, message: "the member 'timeoutMs' has to be a number above 0")
+        }
+    }
+
+    private static func passwords(_ json: JSONValue?, for url: URLRecord) throws(LoadError) -> PasswordAnswer? {
+        switch json {
+        case nil, .null: return nil
+        case .some(let json):
+            guard case .object = json, let user = try json.string("username"), let password = try json.string("password") else {
+                throw LoadError(.badRequest, message: "the member 'credentials' has to be an object with 'username' and 'password'")
+            }
+            return PasswordAnswer(user: user, password: password, for: url)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import Portolan
+
+/// What one line asks for.
+enum StdioRequest {
+    case load(StdioLoadRequest)
+    case capabilities
+    case parseMIMEType(String)
+
+    /// The operations, by their names in `op`.
+    static let operations = ["capabilities", "load", "parseMimeType"]
+
+    /// - Throws: ``LoadError/Code/badRequest`` for what is malformed, ``LoadError/Code/notOffered`` for an unknown operation.
+    init(_ json: JSONValue) throws(LoadError) {
+        guard case .object = json else { throw LoadError(.badRequest, message: "a request is a JSON object") }
+        switch try json.string("op") ?? "load" {
+        case "load": self = .load(try StdioLoadRequest(json))
+        case "capabilities": self = .capabilities
+        case "parseMimeType":
+            guard let value = try json.string("value") else { throw LoadError(.badRequest, message: "the member 'value' is missing") }
+            self = .parseMIMEType(value)
+        case let operation:
+            throw LoadError(
+                .notOffered, message: "there is no operation '\(operation)'; there are: \(Self.operations.joined(separator: ", "))")
+        }
+    }
+
+    /// Whether the answer to `json` is to have the members of a load's.
+    static func isLoad(_ json: JSONValue) -> Bool {
+        switch json["op"] {
+        case nil, .null, .string("load"): true
+        default: false
+        }
+    }
+}
+
+extension JSONValue {
+    /// The string under `name`; `nil` where it is missing or null.
+    func string(_ name: String) throws(LoadError) -> String? {
+        switch self[name] {
+        case nil, .null: return nil
+        case .string(let text): return text
+        default: throw LoadError(.badRequest, message: "the member '\(name)' has to be a string")
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+import Portolan
+import PortolanCore
+import Synchronization
+
+/// The loaders behind `stdio`, which differ in what they do with redirects.
+struct StdioLoaders: Sendable {
+    let following: Loader
+    let manual: Loader
+}
+
+/// Reads requests, runs them, and writes an answer for each.
+///
+/// Loads run at the same time, up to a limit; when it is reached, no more input is read. Answers are written by whoever has one: where
+/// nobody reads them, loads wait, and so does the input.
+final class StdioServer: Sendable {
+    /// How many loads run at once.
+    private static let loadLimit = 64
+    private static let bodyLimit = 1 << 30
+    /// How long loads that have to end are waited for.
+    private static let grace = Duration.seconds(1)
+
+    private struct State {
+        /// Places taken, also by loads that are not started yet.
+        var running = 0
+        var tasks: [ObjectIdentifier: LoadTask] = [:]
+        var interruption: ExitStatus?
+    }
+
+    private let monitor = Monitor(State())
+    /// Held while a line is written, so that lines stay whole.
+    private let output = Mutex(())
+
+    /// Serves until the input ends and every answer is out.
+    func serve(_ input: Descriptor, loaders: StdioLoaders) throws(Failure) {
+        var lines = LineReader(input)
+        do throws(SystemError) {
+            while let line = try lines.next() { take(line, loaders) }
+        } catch {
+            waitForLoads()
+            throw Failure(.unreadable, "reading standard input failed: \(error)")
+        }
+        waitForLoads()
+        if let interruption = monitor.withLock({ $0.interruption }) { throw Failure(interruption, nil) }
+    }
+
+    /// Ends the loads, whose answers say so, and then the program.
+    func interrupt(_ status: ExitStatus) {
+        let tasks = monitor.withLock { state in
+            state.interruption = status
+            return Array(state.tasks.values)
+        }
+        for task in tasks { task.cancel() }
+        _ = monitor.wait(atMost: Self.grace) { $0.running == 0 ? true : nil }
+        // To end a server one sends SIGTERM: it has done what it was told.
+        Interruption.leave(status == .terminated ? .success : status)
+    }
+
+    private func waitForLoads() {
+        monitor.wait { $0.running == 0 ? () : nil }
+    }
+
+    // MARK: One line
+
+    private func take(_ line: LineReader.Line, _ loaders: StdioLoaders) {
+        guard case .bytes(let bytes) = line else {
+            let error = LoadError(.limitExceeded, message: "a line is longer than \(LineReader.defaultLimit) bytes")
+            return write(StdioAnswer.failure(id: .null, error))
+        }
+        guard bytes.contains(where: { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D }) else { return }
+        let json: JSONValue
+        do throws(JSONError) {
+            json = try JSONParser.parse(bytes)
+        } catch {
+            return write(StdioAnswer.failure(id: .null, LoadError(.badRequest, message: error.description)))
+        }
+        answer(json, id: json["id"] ?? .null, loaders)
+    }
+
+    private func answer(_ json: JSONValue, id: JSONValue, _ loaders: StdioLoaders) {
+        do throws(LoadError) {
+            switch try StdioRequest(json) {
+            case .capabilities: write(StdioAnswer.capabilities(id: id, schemes: loaders.following.schemes))
+            case .parseMIMEType(let text): write(StdioAnswer.mimeType(id: id, MIMEType(parsing: text)))
+            case .load(let request): start(request, id: id, request.followsRedirects ? loaders.following : loaders.manual)
+            }
+        } catch {
+            let isLoad = StdioRequest.isLoad(json)
+            write(isLoad ? StdioAnswer.load(id: id, StdioOutcome(error: error)) : StdioAnswer.failure(id: id, error))
+        }
+    }
+
+    private func start(_ load: StdioLoadRequest, id: JSONValue, _ loader: Loader) {
+        takePlace()
+        let delegate = StdioLoad(bodyLimit: Self.bodyLimit, passwords: load.passwords) { [self] task, outcome in
+            write(StdioAnswer.load(id: id, outcome))
+            monitor.signalling { state in
+                state.running -= 1
+                state.tasks[ObjectIdentifier(task)] = nil
+            }
+        }
+        let task = loader.task(for: load.request, delegate: delegate)
+        let isInterrupted = monitor.withLock { state in
+            state.tasks[ObjectIdentifier(task)] = task
+            return state.interruption != nil
+        }
+        if isInterrupted { task.cancel() }
+        task.resume()
+    }
+
+    /// Waits until one more load may run.
+    private func takePlace() {
+        monitor.wait { state -> Void? in
+            guard state.running < Self.loadLimit else { return nil }
+            state.running += 1
+            return ()
+        }
+    }
+
+    private func write(_ answer: JSONValue) {
+        let line = answer.bytes + [0x0A]
+        let failure = output.withLock { _ -> Failure? in
+            do throws(Failure) {
+                try StandardOutput.write(line)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        guard let failure else { return }
+        // Without a reader there is nothing left to do, and the input may never end.
+        if let message = failure.message { Diagnostics.report(message) }
+        Interruption.leave(failure.status)
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Portolan
+
+/// `portolan version`
+struct VersionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the version and the schemes that are served.")
+
+    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    var isJSON = false
+
+    @OptionGroup var loader: LoaderOptions
+
+    func run() throws {
+        Interruption.ignoreClosedPipes()
+        let schemes = Loader(configuration: try loader.configuration()).schemes
+        if isJSON {
+            try StandardOutput.write(["version": .string(portolanVersion), "schemes": .array(schemes.map(JSONValue.string))])
+        } else {
+            try StandardOutput.write("portolan \(portolanVersion)\nschemes: \(schemes.joined(separator: " "))\n")
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension LoadError {
+    /// A call into the file system, by the manual page that lists its errors.
+    package enum FileSystemCall: String, Sendable, CaseIterable {
+        case stat = "stat(2)"
+        case open = "open(2)"
+        case read = "pread(2)"
+    }
+
+    /// What `errno` means after `call` has failed on the file at `path`; the manual page is named by ``FileSystemCall``.
+    package static func fileSystem(_ call: FileSystemCall, _ number: CInt, _ path: LocalPath) -> LoadError {
+        switch number {
+        case ENOENT: LoadError(.notFound, message: "no file '\(path)'; check the path")
+        case ENOTDIR: LoadError(.notFound, message: "no file '\(path)': something before its last '/' is not a directory")
+        case ENAMETOOLONG: LoadError(.notFound, message: "no file '\(path)': the name is longer than the file system allows")
+        case EACCES, EPERM:
+            LoadError(
+                .accessDenied, message: "file '\(path)' may not be read; allow it to this user, and allow searching the folders above it")
+        case EISDIR: .isDirectory(path)
+        case ENXIO, ENODEV: .notRegular(path, "a socket or a device")
+        case EMFILE:
+            LoadError(
+                .noResources,
+                message: "file '\(path)' can't be opened: this process has no free descriptor; raise 'ulimit -n' or load fewer at once")
+        case ENFILE: LoadError(.noResources, message: "file '\(path)' can't be opened: the system has no free descriptor; try again later")
+        case ENOMEM: LoadError(.noMemory, message: "file '\(path)' can't be read: the kernel has no memory for it")
+        case ELOOP:
+            LoadError(.ioFailed, message: "file '\(path)' can't be opened: its symbolic links go in a circle (\(call.rawValue), ELOOP)")
+        default: LoadError(.ioFailed, message: "\(call.rawValue) failed on file '\(path)': \(text(of: number)) (errno \(number))")
+        }
+    }
+
+    package static func isDirectory(_ path: LocalPath) -> LoadError {
+        LoadError(.isDirectory, message: "'\(path)' names a directory; Portolan lists no folders, so name a file in it")
+    }
+
+    static func notRegular(_ path: LocalPath, _ kind: String) -> LoadError {
+        LoadError(.notRegularFile, message: "'\(path)' is \(kind), and only regular files are loaded; copy what it gives into a file first")
+    }
+
+    /// What the system calls an error (`strerror_r(3)`).
+    private static func text(of number: CInt) -> String {
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+            guard let address = buffer.baseAddress else { return "unknown error" }
+            guard unsafe strerror_r(number, address, buffer.count) == 0 else { return "unknown error" }
+            return unsafe String(cString: address)
+        }
+    }
+}

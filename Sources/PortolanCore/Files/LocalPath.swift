@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The path of a file on this machine: bytes, as the kernel sees them, of no particular encoding (`path_resolution(7)`).
+package struct LocalPath: Hashable, Sendable {
+    /// At least one byte, and none of them NUL.
+    package let bytes: [UInt8]
+
+    /// - Returns: `nil` for no bytes at all, and for bytes with a NUL among them, where the kernel would see the path end.
+    package init?(_ bytes: [UInt8]) {
+        guard !bytes.isEmpty, !bytes.contains(0) else { return nil }
+        self.bytes = bytes
+    }
+
+    package init?(_ text: String) {
+        self.init(Array(text.utf8))
+    }
+
+    /// What follows the last slash: empty for the path of a folder that ends in one.
+    package var lastComponent: ArraySlice<UInt8> {
+        let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
+        return bytes[(slash.map { $0 + 1 } ?? 0)...]
+    }
+}
+
+extension LocalPath: CustomStringConvertible {
+    /// On one line for a person to read: bytes that are no UTF-8 become U+FFFD, control characters are escaped.
+    package var description: String {
+        var line = ""
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: line += scalar.escaped(asASCII: true)
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+}

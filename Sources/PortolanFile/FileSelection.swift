@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import HTTPTypes
+internal import PortolanCore
+
+/// Which bytes of a file a request asks for, and what the response says of them.
+struct FileSelection {
+    /// The bytes to deliver; `nil` where the file does not know its size: all there are.
+    let range: Range<Int64>?
+    private let isPart: Bool
+    private let size: Int64?
+    private let lastModified: HTTPDate?
+
+    /// - Throws: ``LoadError/Code/rangeNotSatisfiable``.
+    ///
+    /// RFC 9110 §13.1.5, §14.2
+    init(of file: borrowing RegularFile, for request: Request) throws(LoadError) {
+        lastModified = HTTPDate(secondsSince1970: file.modified)
+        size = file.size
+        guard let size, let wanted = Self.wantedRange(in: request, lastModified: lastModified) else {
+            range = file.size.map { 0..<$0 }
+            isPart = false
+            return
+        }
+        switch wanted.resolved(in: size) {
+        case .part(let part):
+            range = part
+            isPart = true
+        case .whole:
+            range = 0..<size
+            isPart = false
+        case .notSatisfiable:
+            let remedy = size == 0 ? "load it without a Range field" : "ask for bytes from 0 to \(size - 1)"
+            throw LoadError(
+                .rangeNotSatisfiable, message: "the range '\(wanted)' lies outside file '\(file.path)', which has \(size) bytes; \(remedy)")
+        }
+    }
+
+    /// `Range` means something to GET alone, and only while an `If-Range` holds: the date exactly as `Last-Modified` gave it. Files have no
+    /// entity tags, so a tag never holds.
+    private static func wantedRange(in request: Request, lastModified: HTTPDate?) -> ByteRange? {
+        guard request.method == .get, let field = request.fields[.range] else { return nil }
+        if let validator = request.fields[.ifRange], validator != lastModified?.description { return nil }
+        return ByteRange(fieldValue: field)
+    }
+
+    /// The response has no status, for `file:` has none: that a part is delivered is told by `Content-Range`.
+    func response(to request: Request, type: MIMEType) -> Response {
+        let length = range.map { $0.upperBound - $0.lowerBound }
+        var fields: HTTPFields = [.contentType: type.description]
+        if let length { fields[.contentLength] = String(length) }
+        if let lastModified { fields[.lastModified] = lastModified.description }
+        if let size, let range {
+            fields[.acceptRanges] = "bytes"
+            if isPart { fields[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)" }
+        }
+        return Response(url: request.url, mimeType: type, expectedLength: length, fields: fields)
+    }
+}

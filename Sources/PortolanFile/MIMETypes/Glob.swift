@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A pattern of file names: `*` stands for any bytes, `?` for one, `[a-z]` for one of a set and `[!a-z]` for one outside it.
+///
+/// Matching takes time in proportion to the product of the two lengths at most, whatever the pattern.
+///
+/// `glob(7)`
+struct Glob {
+    private enum Element {
+        case byte(UInt8)
+        case oneByte
+        case anyBytes
+        case oneOf([ClosedRange<UInt8>], isNegated: Bool)
+
+        func matches(_ byte: UInt8) -> Bool {
+            switch self {
+            case .byte(let own): own == byte
+            case .oneByte: true
+            case .anyBytes: false
+            case .oneOf(let ranges, let isNegated): ranges.contains { $0.contains(byte) } != isNegated
+            }
+        }
+    }
+
+    private let elements: [Element]
+
+    static func isSpecial(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "*") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "[")
+    }
+
+    /// What follows the star, of a pattern that is a star and plain bytes.
+    static func ending(of pattern: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard pattern.first == UInt8(ascii: "*") else { return nil }
+        let ending = pattern.dropFirst()
+        return ending.isEmpty || ending.contains(where: isSpecial) ? nil : ending
+    }
+
+    /// - Returns: `nil` for a set without an end, and for a pattern of stars alone, which says nothing.
+    init?(_ pattern: ArraySlice<UInt8>) {
+        var elements: [Element] = []
+        var rest = pattern
+        while let first = rest.popFirst() {
+            switch first {
+            case UInt8(ascii: "*"): elements.append(.anyBytes)
+            case UInt8(ascii: "?"): elements.append(.oneByte)
+            case UInt8(ascii: "["):
+                guard let set = Self.set(from: &rest) else { return nil }
+                elements.append(set)
+            default: elements.append(.byte(first))
+            }
+        }
+        let saysSomething = elements.contains {
+            switch $0 {
+            case .anyBytes: false
+            case .byte, .oneByte, .oneOf: true
+            }
+        }
+        guard saysSomething else { return nil }
+        self.elements = elements
+    }
+
+    /// Reads a set whose bracket has been passed. A bracket that closes is a member where it comes first.
+    private static func set(from rest: inout ArraySlice<UInt8>) -> Element? {
+        let isNegated = rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "^")
+        if isNegated { rest.removeFirst() }
+        var ranges: [ClosedRange<UInt8>] = []
+        while let low = rest.popFirst() {
+            if low == UInt8(ascii: "]"), !ranges.isEmpty { return .oneOf(ranges, isNegated: isNegated) }
+            let after = rest.dropFirst()
+            if rest.first == UInt8(ascii: "-"), let high = after.first, high != UInt8(ascii: "]") {
+                guard low <= high else { return nil }
+                ranges.append(low...high)
+                rest = after.dropFirst()
+            } else {
+                ranges.append(low...low)
+            }
+        }
+        return nil
+    }
+
+    func matches(_ name: ArraySlice<UInt8>) -> Bool {
+        var (element, byte) = (0, name.startIndex)
+        // Where to try again: after the last star, which then takes one more byte. Earlier stars never need to.
+        var retry: (element: Int, byte: Int)?
+        while byte < name.endIndex || element < elements.count {
+            if element < elements.count {
+                if case .anyBytes = elements[element] {
+                    element += 1
+                    retry = (element, byte)
+                    continue
+                }
+                if byte < name.endIndex, elements[element].matches(name[byte]) {
+                    element += 1
+                    byte += 1
+                    continue
+                }
+            }
+            guard let (afterStar, next) = retry, next < name.endIndex else { return false }
+            retry = (afterStar, next + 1)
+            (element, byte) = (afterStar, next + 1)
+        }
+        return true
+    }
+}

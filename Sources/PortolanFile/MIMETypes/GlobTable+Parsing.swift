@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import PortolanCore
+
+extension GlobTable {
+    private static let longestLine = 4096
+    /// What the specification gives a pattern that names no weight.
+    private static let usualWeight = 50
+
+    /// Adds what a file `globs2` of shared-mime-info says, a folder of less importance than those added before.
+    ///
+    /// A line is `weight:type:pattern`, and `:cs` where case matters. The pattern `__NOGLOBS__` means that less important folders say
+    /// nothing of the type. Lines of another form are passed over.
+    mutating func add(globs2 text: [UInt8]) {
+        var silenced: [MIMEType] = []
+        var types = TypeCache()
+        for line in Self.lines(of: text) where line.first != UInt8(ascii: "#") {
+            let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
+            guard parts.count >= 3, let weight = Int(String(decoding: parts[0], as: UTF8.self)), (0...100).contains(weight),
+                let type = types.type(parts[1])
+            else { continue }
+            if parts[2].elementsEqual("__NOGLOBS__".utf8) {
+                silenced.append(type)
+            } else if !silencedTypes.contains(type) {
+                let flags = parts.count > 3 ? parts[3].prefix { $0 != UInt8(ascii: ":") } : []
+                let matchesCase = flags.split(separator: UInt8(ascii: ",")).contains { $0.elementsEqual("cs".utf8) }
+                add(parts[2], type: type, weight: weight, matchesCase: matchesCase)
+            }
+        }
+        silencedTypes.formUnion(silenced)
+    }
+
+    /// Adds what a table in the form of `mime.types(5)` says: on each line a type and the extensions it has, without their dots.
+    mutating func add(mimeTypes text: [UInt8]) {
+        var types = TypeCache()
+        for line in Self.lines(of: text) {
+            let words = line.prefix { $0 != UInt8(ascii: "#") }.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            guard words.count > 1, let type = types.type(words[0]) else { continue }
+            for word in words.dropFirst() where !word.contains(where: Glob.isSpecial) {
+                add(Array("*.".utf8) + word, type: type, weight: Self.usualWeight)
+            }
+        }
+    }
+
+    private static func lines(of text: [UInt8]) -> some Sequence<ArraySlice<UInt8>> {
+        text.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.lazy.filter { $0.count <= longestLine }
+    }
+}
+
+/// Reads each type once, though most stand in several lines.
+private struct TypeCache {
+    private var types: [ArraySlice<UInt8>: MIMEType?] = [:]
+
+    /// - Returns: `nil` for what is no type.
+    mutating func type(_ text: ArraySlice<UInt8>) -> MIMEType? {
+        if let known = types[text] { return known }
+        let type = MIMEType(parsing: text.span)
+        types[text] = type
+        return type
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A C struct of function pointers in memory of its own, followed by a reference to the object that they serve: a function that C calls
+/// with the struct finds its object in one load.
+@safe
+struct CallbackTable<Head>: @unchecked Sendable {  // … because what is behind the pointer is written before it is shared
+    let pointer: UnsafeMutablePointer<Head>
+
+    init(_ head: Head) {
+        let memory = unsafe UnsafeMutableRawPointer.allocate(
+            byteCount: Self.offset + MemoryLayout<UnsafeRawPointer>.size, alignment: 16)
+        unsafe pointer = memory.bindMemory(to: Head.self, capacity: 1)
+        unsafe pointer.initialize(to: head)
+    }
+
+    /// The object is not retained: it has to outlive the table.
+    func serve(_ object: AnyObject) {
+        unsafe (UnsafeMutableRawPointer(pointer) + Self.offset).storeBytes(
+            of: Unmanaged.passUnretained(object).toOpaque(), as: UnsafeMutableRawPointer.self)
+    }
+
+    /// The object that the table at `pointer` serves.
+    @inline(__always)
+    static func object<Object: AnyObject>(of pointer: UnsafeMutablePointer<Head>, as type: Object.Type) -> Unmanaged<Object> {
+        let opaque = unsafe (UnsafeMutableRawPointer(pointer) + offset).load(as: UnsafeMutableRawPointer.self)
+        return unsafe Unmanaged.fromOpaque(opaque)
+    }
+
+    func deallocate() {
+        unsafe pointer.deallocate()
+    }
+
+    private static var offset: Int {
+        @inline(__always) get { (MemoryLayout<Head>.size + 7) & ~7 }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import HTTPTypes
+import PortolanCore
+
+extension Lent<portolan_response> {
+    /// A response as a plugin is lent it: a stored one, or that of a nested load.
+    init(_ response: Response, storage: CacheStoragePolicy) {
+        unsafe self.init { arena in
+            var image = unsafe portolan_response()
+            unsafe image.size = UInt32(MemoryLayout<portolan_response>.size)
+            unsafe image.status = Int32(response.status?.code ?? 0)
+            unsafe image.url = arena.string(response.url.description)
+            unsafe image.mime_type = arena.string(response.mimeType?.essence)
+            unsafe image.text_encoding = arena.string(response.textEncodingName)
+            unsafe image.suggested_name = arena.string(response.suggestedFilename)
+            unsafe image.expected_length = response.expectedLength ?? -1
+            unsafe (image.fields, image.field_count) = arena.list(response.fields)
+            unsafe image.storage = portolan_storage(storage)
+            return unsafe image
+        }
+    }
+}
+
+extension portolan_storage {
+    fileprivate init(_ storage: CacheStoragePolicy) {
+        switch storage {
+        case .notAllowed: self = PORTOLAN_STORE_NOT
+        case .allowedInMemoryOnly: self = PORTOLAN_STORE_IN_MEMORY
+        case .allowed: self = PORTOLAN_STORE
+        }
+    }
+}
+
+extension Lent<portolan_error> {
+    private static let deepestCause = 8
+
+    /// An error as a plugin is lent it, with its causes: one line each, and one of the published codes where it has no domain.
+    init(_ error: LoadError) {
+        unsafe self.init { unsafe Self.image(of: error, in: &$0, depth: 0) }
+    }
+
+    private static func image(of error: LoadError, in arena: inout Arena, depth: Int) -> portolan_error {
+        var image = unsafe portolan_error()
+        unsafe image.size = UInt32(MemoryLayout<portolan_error>.size)
+        unsafe image.code = error.code.rawValue
+        unsafe image.domain = arena.string(error.domain)
+        unsafe image.message = arena.string(Text.oneLine(error.message.isEmpty ? "no reason was given" : error.message))
+        if let cause = error.cause, unsafe depth < deepestCause {
+            let cause = cause as? LoadError ?? LoadError(.unknown, message: String(describing: cause))
+            let place = unsafe arena.reserve(portolan_error.self, count: 1)
+            let causeImage = unsafe self.image(of: cause, in: &arena, depth: depth + 1)
+            unsafe place?.initialize(to: causeImage)
+            unsafe image.cause = place.map { unsafe UnsafePointer($0) }
+        }
+        return unsafe image
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+extension LoadError {
+    private static let deepestCause = 8
+
+    /// A failure as a plugin gives it, with its causes.
+    ///
+    /// - Throws: ORDER-11, DESC-05, ERR-02 or ERR-03.
+    init(reading pointer: UnsafePointer<portolan_error>?) throws(Breach) {
+        guard let pointer = unsafe pointer else {
+            throw Breach(.failureCarriesError, "a failure came without an error; say why it failed")
+        }
+        let error = unsafe try portolan_error.read(pointer)
+        let domain = try unsafe Self.domain(of: error)
+        let code = unsafe Code(rawValue: error.code)
+        if domain == nil, !Self.isForPlugins(code) {
+            throw Breach(
+                .codeIsPublished,
+                unsafe "the code \(error.code) is not one that portolan publishes for plugins; take the nearest, or give a domain of your own"
+            )
+        }
+        let message = try unsafe Self.message(of: error)
+        self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause, depth: 1))
+    }
+
+    /// Causes come from elsewhere, a nested load for instance: they are taken as they are, and put right where they have to be.
+    private static func cause(at pointer: UnsafePointer<portolan_error>?, depth: Int) -> LoadError? {
+        guard depth <= deepestCause, let error = unsafe try? portolan_error.read(pointer) else { return nil }  // because a cause is no duty
+        return unsafe LoadError(
+            Code(rawValue: error.code), domain: error.domain.text, message: Text.oneLine(error.message.repairedText),
+            cause: cause(at: error.cause, depth: depth + 1))
+    }
+
+    private static func domain(of error: portolan_error) throws(Breach) -> String? {
+        guard unsafe error.domain.isPresent else { return nil }
+        guard let domain = unsafe error.domain.text, Text.isReverseDNS(domain) else {
+            throw Breach(.codeIsPublished, "an error's domain is no reverse DNS name; give the plugin's identifier, or none")
+        }
+        return domain
+    }
+
+    private static func message(of error: portolan_error) throws(Breach) -> String {
+        guard let message = unsafe error.message.text else {
+            throw Breach(.messageIsOneLine, "an error's message is absent or not UTF-8")
+        }
+        guard !message.isEmpty, message.utf8.count <= 4096 else {
+            throw Breach(.messageIsOneLine, "an error's message has \(message.utf8.count) bytes; it has to have 1 to 4096")
+        }
+        guard !message.unicodeScalars.contains(where: Text.isBreaking) else {
+            throw Breach(.messageIsOneLine, "an error's message holds a line break or a control character; keep it to one line")
+        }
+        return message
+    }
+
+    /// The codes for broken contracts and for libraries that do not load are the host's to give.
+    private static func isForPlugins(_ code: Code) -> Bool {
+        switch code {
+        case .protocolViolation, .pluginNotLoadable, .pluginRefused: false
+        default: Code.published.contains { $0.code == code }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import HTTPTypes
+import PortolanCore
+
+extension Request {
+    /// This request with what a plugin says is different; all else stays, marks and unknown properties too.
+    ///
+    /// Credentials that were meant for one origin do not go to another; those that the change itself brings do.
+    ///
+    /// - Throws: DESC-05, REDIR-01, SEC-08 or PROP-02.
+    func applying(_ pointer: UnsafePointer<portolan_change>?) throws(Breach) -> Request {
+        try unsafe applying(portolan_change.read(pointer))
+    }
+
+    func applying(_ change: portolan_change) throws(Breach) -> Request {
+        var result = self
+        if unsafe change.url.isPresent {
+            result.moveTo(try unsafe URLRecord(reading: change.url, "the URL of the changed request"))
+        }
+        if let method = unsafe change.method.isPresent ? change.method.repairedText : nil {
+            guard let method = HTTPRequest.Method(method) else {
+                throw Breach(.fieldsAreWellFormed, "the method '\(Text.oneLine(method, limit: 80))' is no token")
+            }
+            result.method = method
+        }
+        if unsafe change.drops_body != 0 { result.dropBody() }
+        if unsafe change.drops_fields != 0 { result.fields = [:] }
+        try unsafe result.replaceFields(UnsafeBufferPointer(start: change.fields, counted: change.field_count, "fields"))
+        try unsafe result.replaceProperties(UnsafeBufferPointer(start: change.properties, counted: change.property_count, "properties"))
+        return result
+    }
+
+    /// Fields that tell who the caller is.
+    private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
+
+    private mutating func moveTo(_ new: URLRecord) {
+        let isElsewhere = !new.hasSameOrigin(as: url)
+        let carriesCredentials =
+            isElsewhere && url.hasCredentials && new.username == url.username && new.password == url.password
+        url = carriesCredentials ? new.withoutCredentials : new
+        if isElsewhere {
+            for name in Self.credentialFields { fields[name] = nil }
+        }
+    }
+
+    /// Fields that describe the body (Fetch Standard, "request-body-header name", and RFC 9112 §6).
+    private static let bodyFields: [HTTPField.Name] = [
+        .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding,
+    ]
+
+    private mutating func dropBody() {
+        body = nil
+        for name in Self.bodyFields { fields[name] = nil }
+    }
+
+    /// All names are taken out before any value goes in, so that two of a name are both kept.
+    private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(Breach) {
+        var names: [HTTPField.Name] = []
+        for unsafechange in unsafe changes {
+            let name = try unsafe HTTPField.Name(reading: change.name)
+            fields[fields: name] = []
+            names.append(name)
+        }
+        for unsafe(name, change) in unsafe zip(names, changes) where unsafe change.value.isPresent {
+            fields.append(try unsafe HTTPField(name: name, reading: change.value))
+        }
+    }
+
+    private mutating func replaceProperties(_ changes: UnsafeBufferPointer<portolan_property>) throws(Breach) {
+        for unsafechange in unsafe changes {
+            guard let name = unsafe change.name.text, !name.isEmpty else {
+                throw Breach(.propertyIsWellFormed, "the name of a property is absent, empty or not UTF-8")
+            }
+            properties[name] = try unsafe PropertyValue(reading: change, name: name)
+        }
+    }
+}
+
+extension PropertyValue {
+    /// `nil` for kind 0, which removes.
+    fileprivate init?(reading property: portolan_property, name: String) throws(Breach) {
+        switch unsafe property.kind {
+        case portolan_kind(0): return nil
+        case PORTOLAN_KIND_TEXT:
+            guard let text = unsafe property.bytes.text else {
+                throw Breach(.propertyIsWellFormed, "the property '\(name)' is a text, but is absent or not UTF-8")
+            }
+            self = .text(text)
+        case PORTOLAN_KIND_BYTES: self = unsafe .bytes(property.bytes.array)
+        case PORTOLAN_KIND_INTEGER: self = unsafe .integer(property.integer)
+        case PORTOLAN_KIND_REAL: self = unsafe .real(property.real)
+        case PORTOLAN_KIND_TRUTH: self = unsafe .truth(property.integer != 0)
+        default: throw unsafe Breach(.propertyIsWellFormed, "the property '\(name)' has the kind \(property.kind.rawValue), which is none")
+        }
+    }
+}

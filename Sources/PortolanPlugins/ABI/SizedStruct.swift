@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+/// A struct of the contract that can grow, and so says its own size.
+///
+/// Version 1 is the only one yet, so Swift's idea of the struct is version 1's size. When members are appended, ``sizeOfVersion1`` stays,
+/// and ``read(_:)`` copies the smaller of the two sides' sizes.
+protocol SizedStruct {
+    init()
+    var size: UInt32 { get }
+    /// As the headers call it.
+    static var structName: String { get }
+    static var sizeOfVersion1: Int { get }
+}
+
+extension SizedStruct {
+    static var sizeOfVersion1: Int { MemoryLayout<Self>.size }
+
+    /// The struct at `pointer`, of which nothing past its `size` is read; members beyond are zero.
+    ///
+    /// - Throws: DESC-05 where there is none, or one that is shorter than version 1's.
+    static func read(_ pointer: UnsafePointer<Self>?) throws(Breach) -> Self {
+        guard let pointer = unsafe pointer else {
+            throw Breach(.structsAreWhole, "NULL was given where a \(structName) has to be")
+        }
+        // `size` comes first in all of them, so it is read alone: the rest need not be there.
+        let size = unsafe Int(UnsafeRawPointer(pointer).loadUnaligned(as: UInt32.self))
+        guard size >= sizeOfVersion1 else {
+            throw Breach(
+                .structsAreWhole, "the size of a \(structName) is \(size), less than version 1's \(sizeOfVersion1); set it with sizeof")
+        }
+        var value = Self()
+        unsafe withUnsafeMutableBytes(of: &value) { target in
+            unsafe target.copyMemory(from: UnsafeRawBufferPointer(start: pointer, count: min(size, target.count)))
+        }
+        return value
+    }
+}
+
+extension portolan_plugin: @unsafe SizedStruct { static let structName = "portolan_plugin" }
+extension portolan_handler: @unsafe SizedStruct { static let structName = "portolan_handler" }
+extension portolan_load_table: @unsafe SizedStruct { static let structName = "portolan_load_table" }
+extension portolan_response: @unsafe SizedStruct { static let structName = "portolan_response" }
+extension portolan_change: @unsafe SizedStruct { static let structName = "portolan_change" }
+extension portolan_error: @unsafe SizedStruct { static let structName = "portolan_error" }
+extension portolan_challenge: @unsafe SizedStruct { static let structName = "portolan_challenge" }
+
+extension UnsafeBufferPointer {
+    /// The elements that a plugin counts at `start`.
+    ///
+    /// - Throws: DESC-05 where the count is beyond all reason, or there is a count but no elements.
+    init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(Breach) {
+        guard unsafe count == 0 || (count > 0 && start != nil) else {
+            throw Breach(.structsAreWhole, "\(count) \(what) were counted, but no list of them was given")
+        }
+        unsafe self.init(start: start, count: count)
+    }
+}
+
+// The headers say which pointers are never NULL, and Swift believes them; a plugin may give NULL all the same. Through the number it is seen.
+
+extension UnsafePointer {
+    var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
+}
+
+extension UnsafeMutablePointer {
+    var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
+}
+
+extension UnsafeMutableRawPointer {
+    var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
+}

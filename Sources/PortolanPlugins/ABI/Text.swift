@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+extension portolan_string {
+    var isPresent: Bool { unsafe bytes != nil }
+
+    /// The bytes, none where the string is absent.
+    var contents: UnsafeRawBufferPointer {
+        guard let bytes = unsafe bytes else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
+        // A length beyond `Int.max` arrives negative.
+        return unsafe UnsafeRawBufferPointer(start: bytes, count: max(0, length))
+    }
+
+    /// The text; `nil` where it is absent or not UTF-8.
+    var text: String? {
+        guard unsafe isPresent else { return nil }
+        return unsafe String(validating: contents, as: UTF8.self)
+    }
+
+    /// The text, with what is not UTF-8 replaced; empty where it is absent.
+    var repairedText: String {
+        unsafe String(decoding: contents, as: UTF8.self)
+    }
+
+    var array: [UInt8] {
+        unsafe Array(contents)
+    }
+}
+
+/// What text has to look like at the boundary.
+enum Text {
+    /// Reverse DNS, as in `org.example.tide`: labels of letters, digits, `-` and `_`, two at least, 255 bytes at most.
+    static func isReverseDNS(_ text: String) -> Bool {
+        let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return text.utf8.count <= 255 && labels.count >= 2
+            && labels.allSatisfy { label in
+                !label.isEmpty && label.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+            }
+    }
+
+    /// A URL's scheme in lower case (RFC 3986 §3.1).
+    static func isScheme(_ text: String) -> Bool {
+        guard let first = text.utf8.first, isLowercase(first) else { return false }
+        return text.utf8.allSatisfy { isLowercase($0) || isDigit($0) || "+-.".utf8.contains($0) }
+    }
+
+    /// A token (RFC 9110 §5.6.2).
+    static func isToken(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+    }
+
+    /// `text` on one line of at most `limit` bytes, with control characters as U+FFFD.
+    static func oneLine(_ text: String, limit: Int = 4096) -> String {
+        var line = String.UnicodeScalarView()
+        var room = limit
+        for scalar in text.unicodeScalars {
+            let shown = isBreaking(scalar) ? "\u{FFFD}" : scalar
+            room -= UTF8.width(shown)
+            guard room >= 0 else { break }
+            line.append(shown)
+        }
+        return String(line)
+    }
+
+    /// Control characters, and the separators at which some terminals begin a line.
+    static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+
+    private static func isLowercase(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        isDigit(byte) || isLowercase(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What `canonical_request` gives to the `portolan_canonical` that it is lent.
+final class CanonicalForm {
+    private let original: Request
+    private var result: Request?
+    private(set) var breach: Breach?
+    private let thread = pthread_self()
+
+    private init(of request: Request) {
+        original = request
+    }
+
+    /// Calls `body` with a canonical form to give to.
+    ///
+    /// - Returns: the canonical request, which is `request` where nothing was given or what was given breaks a rule.
+    static func collect(
+        for request: Request, _ body: (UnsafeMutablePointer<portolan_canonical>) -> Void
+    ) -> (request: Request, breach: Breach?) {
+        let form = CanonicalForm(of: request)
+        let table = unsafe CallbackTable(
+            portolan_canonical(size: UInt32(MemoryLayout<portolan_canonical>.size), reserved: 0) { table, change in
+                unsafe CallbackTable.object(of: table, as: CanonicalForm.self).takeUnretainedValue().take(change.orNil)
+            })
+        table.serve(form)
+        unsafe body(table.pointer)
+        table.deallocate()
+        return withExtendedLifetime(form) { (form.result ?? request, form.breach) }
+    }
+
+    private func take(_ change: UnsafePointer<portolan_change>?) {
+        guard pthread_equal(thread, pthread_self()) != 0 else { return }
+        guard result == nil else {
+            breach = Breach(.canonicalIsGivenOnce, "the canonical form was given twice; the first one counts")
+            return
+        }
+        do throws(Breach) {
+            result = try unsafe original.applying(change)
+        } catch {
+            breach = error
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+/// A handler's description of itself, checked, with its functions.
+@safe
+struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
+    let identifier: String
+    let schemes: SchemeSet
+    let traits: HandlerTraits
+    let functions: portolan_handler
+    /// `functions.make`, which is never NULL.
+    let make: Make
+    let loads: portolan_load_table
+
+    typealias Make =
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafePointer<portolan_request>, UnsafePointer<portolan_response>?,
+            UnsafeMutablePointer<portolan_client>, UnsafeMutablePointer<portolan_refusal>
+        ) -> UnsafeMutableRawPointer?
+
+    /// - Throws: DESC-05, DESC-06 or DESC-08.
+    init(_ handler: portolan_handler) throws(Breach) {
+        unsafe functions = handler
+        identifier = try unsafe PluginDescriptor.identifier(handler.identifier, of: "a handler")
+        schemes = try unsafe Self.schemes(of: handler, identifier)
+        guard let make = unsafe handler.make else {
+            throw Breach(.structsAreWhole, "the handler \(identifier) has no function `make`")
+        }
+        unsafe self.make = make
+        let loads = unsafe try portolan_load_table.read(handler.loads)
+        try Self.check(loads, of: identifier)
+        self.loads = loads
+        var traits: HandlerTraits = []
+        if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 { traits.insert(.multipart) }
+        if unsafe loads.run != nil { traits.insert(.blocking) }
+        self.traits = traits
+    }
+
+    private static func schemes(of handler: portolan_handler, _ identifier: String) throws(Breach) -> SchemeSet {
+        if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 { return .any }
+        guard unsafe handler.scheme_count > 0, let start = unsafe handler.schemes else {
+            throw Breach(.schemesAreWellFormed, "the handler \(identifier) names no scheme; name one, or set PORTOLAN_ANY_SCHEME")
+        }
+        var schemes: [String] = []
+        for unsafestring in unsafe UnsafeBufferPointer(start: start, count: handler.scheme_count) {
+            let scheme = unsafe string.repairedText
+            guard Text.isScheme(scheme) else {
+                throw Breach(
+                    .schemesAreWellFormed,
+                    "the handler \(identifier) names '\(Text.oneLine(scheme, limit: 80))', which is no URL scheme in lower case")
+            }
+            guard !schemes.contains(scheme) else {
+                throw Breach(.schemesAreWellFormed, "the handler \(identifier) names the scheme '\(scheme)' twice")
+            }
+            schemes.append(scheme)
+        }
+        return .only(schemes)
+    }
+
+    /// One style, whole.
+    private static func check(_ loads: portolan_load_table, of identifier: String) throws(Breach) {
+        let isBlocking = unsafe loads.run != nil
+        let ofEvents = unsafe [loads.start != nil, loads.resume != nil, loads.woken != nil]
+        guard unsafe loads.destroy != nil else {
+            throw Breach(.structsAreWhole, "the load table of \(identifier) has no function `destroy`")
+        }
+        guard isBlocking ? !ofEvents.contains(true) : !ofEvents.contains(false) else {
+            throw Breach(
+                .structsAreWhole,
+                "the load table of \(identifier) is of neither style, or of both; give `run`, or else `start`, `resume` and `woken`")
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+/// A plugin's description of itself, checked.
+@safe
+struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
+    let identifier: String
+    let name: String
+    let vendor: String
+    let version: String
+    let handlers: [HandlerDescriptor]
+    private let functions: portolan_plugin
+
+    /// Asks the library for its descriptor.
+    ///
+    /// - Throws: ``LoadError/Code/pluginNotLoadable``, with the rule that the library breaks.
+    init(of library: SharedLibrary) throws(LoadError) {
+        guard let symbol = unsafe library.symbol("portolan_plugin_entry") else {
+            throw LoadError(
+                library: library.path, .exportsEntry,
+                "it does not export portolan_plugin_entry; it is no Portolan plugin, or was built without PORTOLAN_EXPORT")
+        }
+        typealias Entry = @convention(c) (UInt32) -> UnsafePointer<portolan_plugin>?
+        let entry = unsafe unsafeBitCast(symbol, to: Entry.self)
+        guard let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
+            throw LoadError(
+                library: library.path, .sameMajorVersion,
+                "it does not serve version \(PORTOLAN_ABI_MAJOR) of the plugin contract; build it with this version's headers")
+        }
+        do throws(Breach) {
+            try unsafe self.init(portolan_plugin.read(pointer))
+        } catch {
+            throw LoadError(library: library.path, error.rule, error.detail)
+        }
+    }
+
+    init(_ plugin: portolan_plugin) throws(Breach) {
+        guard unsafe plugin.abi_major == PORTOLAN_ABI_MAJOR else {
+            throw unsafe Breach(
+                .sameMajorVersion,
+                "its descriptor is of version \(plugin.abi_major) of the plugin contract, and this host's is \(PORTOLAN_ABI_MAJOR)")
+        }
+        unsafe functions = plugin
+        identifier = try unsafe Self.identifier(plugin.identifier, of: "the plugin")
+        name = unsafe plugin.name.repairedText
+        vendor = unsafe plugin.vendor.repairedText
+        version = unsafe plugin.version.repairedText
+        let pointers = unsafe try UnsafeBufferPointer(start: plugin.handlers, counted: plugin.handler_count, "handlers")
+        guard !pointers.isEmpty else { throw Breach(.structsAreWhole, "it lists no handler") }
+        var handlers: [HandlerDescriptor] = []
+        for unsafepointer in unsafe pointers { handlers.append(try unsafe HandlerDescriptor(portolan_handler.read(pointer))) }
+        self.handlers = handlers
+    }
+
+    static func identifier(_ string: portolan_string, of what: String) throws(Breach) -> String {
+        guard let text = unsafe string.text, Text.isReverseDNS(text) else {
+            throw Breach(
+                .identifierIsReverseDNS,
+                "the identifier of \(what) is no reverse DNS name of at most 255 bytes; write one as in org.example.tide")
+        }
+        return text
+    }
+
+    // MARK: Its functions
+
+    /// Starts an instance. No `init` function means no state.
+    func start(_ host: UnsafeMutablePointer<portolan_host>) throws(LoadError) -> UnsafeMutableRawPointer? {
+        guard let function = unsafe functions.`init` else { return nil }
+        var state: UnsafeMutableRawPointer?
+        let refusal = unsafe Refusal.collect { unsafe state = function(host, $0) }
+        switch refusal {
+        case nil: return unsafe state
+        case .success(let reason)?:
+            throw LoadError(
+                .pluginRefused, message: Text.oneLine("the plugin \(identifier) refused to start: \(reason.message)"), cause: reason)
+        case .failure(let breach)?:
+            throw LoadError(
+                .pluginRefused, message: Text.oneLine("\(breach.rule.id): the plugin \(identifier) refused to start: \(breach.detail)"))
+        }
+    }
+
+    func end(_ state: UnsafeMutableRawPointer?) {
+        unsafe functions.deinit?(state)
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What a function gives to the `portolan_refusal` that it is lent. The last one counts; what comes from another thread does not.
+final class Refusal {
+    typealias Reason = Result<LoadError, Breach>
+
+    private var reason: Reason?
+    private let thread = pthread_self()
+
+    /// Calls `body` with a refusal to give to.
+    ///
+    /// - Returns: what was given, or `nil`.
+    static func collect(_ body: (UnsafeMutablePointer<portolan_refusal>) -> Void) -> Reason? {
+        let refusal = Refusal()
+        let table = unsafe CallbackTable(
+            portolan_refusal(size: UInt32(MemoryLayout<portolan_refusal>.size), reserved: 0) { table, error in
+                unsafe CallbackTable.object(of: table, as: Refusal.self).takeUnretainedValue().take(error.orNil)
+            })
+        table.serve(refusal)
+        unsafe body(table.pointer)
+        table.deallocate()
+        return withExtendedLifetime(refusal) { refusal.reason }
+    }
+
+    private func take(_ error: UnsafePointer<portolan_error>?) {
+        guard pthread_equal(thread, pthread_self()) != 0 else { return }
+        do throws(Breach) {
+            reason = .success(try unsafe LoadError(reading: error))
+        } catch {
+            reason = .failure(error)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+/// A blocking load: one function on a thread of the pool, whose client calls wait.
+final class BlockingCalls: LoadCalls {
+    private struct State {
+        var life = BlockingLife()
+        /// The reader wants more; comes once for each pause, perhaps before the pause is seen here.
+        var isResumed = false
+        /// Rises when something that is waited for may be there.
+        var signals = 0
+    }
+
+    private let monitor = Monitor(State())
+    private let threads: LoadThreads
+
+    init(threads: LoadThreads) {
+        self.threads = threads
+    }
+
+    func start(_ load: HostedLoad) {
+        guard monitor.withLock({ $0.life.start() }) else { return }
+        do throws(LoadError) {
+            try threads.run(isNested: load.isNested) { [self] in run(load) }
+        } catch {
+            load.cut(with: error)
+        }
+    }
+
+    private func run(_ load: HostedLoad) {
+        guard monitor.withLock({ $0.life.enter() }) else { return }
+        unsafe load.inCall { unsafe load.table.run?($0) }
+        if monitor.withLock({ $0.life.leave() }) {
+            load.cut(by: Breach(.oneEnd, "`run` returned without did_finish or did_fail"))
+        }
+        monitor.wait { $0.life.destroy() ? () : nil }
+        load.destroy()
+    }
+
+    func resume(_ load: HostedLoad) {
+        monitor.signalling { $0.isResumed = true }
+    }
+
+    func stop(_ load: HostedLoad) {
+        let onLoadThread = load.isInCall
+        let action = monitor.signalling { $0.life.stop(onLoadThread: onLoadThread) }
+        load.closeNested()
+        switch action {
+        case .nothing: break
+        case .callStop: callStop(load)
+        case .destroy: HelperThreads.run { load.destroy() }
+        }
+    }
+
+    private func callStop(_ load: HostedLoad) {
+        unsafe load.call { unsafe load.table.stop?($0) }
+        monitor.signalling { $0.life.stopReturned() }
+    }
+
+    func notify(_ load: HostedLoad) {
+        monitor.signalling { $0.signals &+= 1 }
+    }
+
+    func answered(_ load: HostedLoad) {
+        notify(load)
+    }
+
+    func noteEnd() {
+        monitor.withLock { $0.life.noteEnd() }
+    }
+
+    func clientReturned(_ load: HostedLoad) {
+        guard load.isOver, monitor.withLock({ $0.life.takeOwedStop() }) else { return }
+        HelperThreads.run { [self] in callStop(load) }
+    }
+
+    func pause() -> portolan_flow {
+        monitor.withLock { $0.life.beginWait() }
+        return monitor.wait { state in
+            guard state.life.isStopped || state.isResumed else { return nil }
+            state.life.endWait()
+            state.isResumed = false
+            return state.life.isStopped ? PORTOLAN_STOPPED : PORTOLAN_CONTINUE
+        }
+    }
+
+    /// `poll` is asked without a lock, as it may call others; what comes meanwhile is seen by the signals.
+    func wait<Value>(until poll: () -> Value?) -> Waited<Value> {
+        monitor.withLock { $0.life.beginWait() }
+        while true {
+            let signals = monitor.withLock { $0.signals }
+            let value = poll()
+            let waited = monitor.wait { state -> Waited<Value>? in
+                if state.life.isStopped { return .stopped }
+                if let value { return .value(value) }
+                return state.signals == signals ? nil : .later
+            }
+            if case .later = waited { continue }
+            monitor.withLock { $0.life.endWait() }
+            return waited
+        }
+    }
+}

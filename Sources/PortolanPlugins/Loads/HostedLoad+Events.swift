@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import HTTPTypes
+import PortolanCore
+
+/// What a load reports.
+extension HostedLoad {
+    /// Runs of body bytes are the hot path: one look at the thread, and on to the client.
+    func didLoad(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
+        guard isInCall else { return stray() }
+        guard let bytes = unsafe bytes, length >= 0 else { return unsafe didLoadNothing(bytes, length) }
+        let flow = unsafe client.didLoad(UnsafeRawBufferPointer(start: bytes, count: length).bytes)
+        return flow == .keepGoing ? PORTOLAN_CONTINUE : goOn(flow)
+    }
+
+    private func didLoadNothing(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
+        guard length == 0 else {
+            return violate(Breach(.bytesAreReadable, "did_load was given \(UInt(bitPattern: length)) bytes at NULL, or more than can be"))
+        }
+        return unsafe goOn(client.didLoad(UnsafeRawBufferPointer(start: nil, count: 0).bytes))
+    }
+
+    func didReceiveInterim(_ response: UnsafePointer<portolan_response>?) {
+        reporting { () throws(Breach) in
+            client.didReceiveInterim(try unsafe Response(reading: response, for: request, isInterim: true))
+        }
+    }
+
+    func didReceive(_ response: UnsafePointer<portolan_response>?) -> portolan_flow {
+        answering { () throws(Breach) in
+            let read = unsafe try portolan_response.read(response)
+            let storage = try unsafe CacheStoragePolicy(read.storage)
+            return client.didReceive(try unsafe Response(read, for: request, isInterim: false), storage: storage)
+        }
+    }
+
+    func didReceiveTrailers(_ fields: UnsafePointer<portolan_field>?, _ count: Int) {
+        reporting { () throws(Breach) in
+            client.didReceiveTrailers(try unsafe HTTPFields(reading: fields, count: count))
+        }
+    }
+
+    func wasRedirected(to change: UnsafePointer<portolan_change>?, _ response: UnsafePointer<portolan_response>?) -> portolan_flow {
+        answering { () throws(Breach) in
+            let read = unsafe try portolan_change.read(change)
+            guard unsafe read.url.isPresent else {
+                throw Breach(.redirectParses, "a redirect does not say where to; give an absolute URL")
+            }
+            let next = try unsafe request.applying(read)
+            let head = try unsafe response == nil ? Response(url: request.url) : Response(reading: response, for: request, isInterim: false)
+            return client.wasRedirected(to: next, redirectResponse: head)
+        }
+    }
+
+    func cachedResponseIsValid(_ newer: UnsafePointer<portolan_response>?) {
+        reporting { () throws(Breach) in
+            guard let cached else {
+                throw Breach(.confirmsOnlyWhatWasOffered, "a stored response was confirmed, but `make` was given none")
+            }
+            let response = try unsafe newer == nil ? nil : Response(reading: newer, for: request, isInterim: false)
+            client.cachedResponseIsValid(cached, newer: response)
+        }
+    }
+
+    func didFinish() {
+        guard isInCall else { return strayCall() }
+        endsItself()
+        client.didFinishLoading()
+    }
+
+    func didFail(_ error: UnsafePointer<portolan_error>?) {
+        guard isInCall else { return strayCall() }
+        let failure: LoadError
+        do throws(Breach) {
+            failure = try unsafe LoadError(reading: error)
+        } catch {
+            failure = LoadError(error, by: handler.identifier)
+        }
+        endsItself()
+        client.didFail(with: failure)
+    }
+
+    /// The load knows that it is over, so it is not stopped any more.
+    private func endsItself() {
+        wipeAnswer()
+        calls.noteEnd()
+        noteOver()
+    }
+
+    func didReach(_ step: portolan_step) {
+        // Steps of a later version are none that a client of this one knows.
+        reporting { () throws(Breach) in
+            if let step = LoadStep(rawValue: step.rawValue) { client.didReach(step) }
+        }
+    }
+}
+
+/// How each of them begins and returns.
+extension HostedLoad {
+    func stray() -> portolan_flow {
+        strayCall()
+        return PORTOLAN_STOPPED
+    }
+
+    /// Ends the load for a breach that a function with an answer commits, and tells it so.
+    func violate(_ breach: Breach) -> portolan_flow {
+        cut(by: breach)
+        return stopped()
+    }
+
+    /// Tells the load that it is over.
+    func stopped() -> portolan_flow {
+        calls.noteEnd()
+        noteOver()
+        return PORTOLAN_STOPPED
+    }
+
+    /// The client's answer, waited out where it is a pause and the load waits.
+    func goOn(_ flow: Flow) -> portolan_flow {
+        switch flow {
+        case .keepGoing: return PORTOLAN_CONTINUE
+        case .stopped: return stopped()
+        case .pause:
+            let flow = calls.pause()
+            return flow == PORTOLAN_STOPPED ? stopped() : flow
+        }
+    }
+
+    /// An event that has an answer.
+    func answering(_ deliver: () throws(Breach) -> Flow) -> portolan_flow {
+        guard isInCall else { return stray() }
+        wipeAnswer()
+        do throws(Breach) {
+            return goOn(try deliver())
+        } catch {
+            return violate(error)
+        }
+    }
+
+    /// An event that has none.
+    func reporting(_ deliver: () throws(Breach) -> Void) {
+        guard isInCall else { return strayCall() }
+        wipeAnswer()
+        do throws(Breach) {
+            try deliver()
+        } catch {
+            cut(by: error)
+        }
+        calls.clientReturned(self)
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import PortolanCore
+
+/// The body of the stored response that a load was made with, read from any offset. In call.
+final class StoredBody {
+    private let body: Body?
+    private var reader: (any BodyReader)?
+    private var position: Int64 = 0
+
+    init(_ body: Body?) {
+        self.body = body
+    }
+
+    /// Reads into `buffer` from `offset`. Waits for what is not there yet: stores keep what they have close by.
+    ///
+    /// - Returns: the number of bytes, 0 behind the last.
+    func read(from offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
+        guard let body, offset >= 0 else { return 0 }
+        if offset < position { close() }
+        let reader = try openReader(of: body)
+        while position < offset {
+            // Bytes before the offset are read over, in the memory that those behind it will take.
+            let room = min(Int(clamping: offset - position), buffer.count)
+            let count = try unsafe Self.read(reader, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+            guard count > 0 else { return 0 }
+            position += Int64(count)
+        }
+        let count = unsafe try Self.read(reader, into: buffer)
+        position += Int64(count)
+        return count
+    }
+
+    private func openReader(of body: Body) throws(LoadError) -> any BodyReader {
+        if let reader { return reader }
+        let reader = try body.makeReader()
+        self.reader = reader
+        return reader
+    }
+
+    private static func read(_ reader: any BodyReader, into buffer: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
+        let isReady = Monitor(false)
+        while true {
+            var output = unsafe OutputRawSpan(buffer: buffer, initializedCount: 0)
+            let read = reader.read(into: &output) { isReady.signalling { $0 = true } }
+            let count = output.byteCount
+            switch read {
+            case .bytes: return count
+            case .end: return 0
+            case .failed(let error): throw LoadError(.ioFailed, message: "the stored response could not be read", cause: error)
+            case .wait: isReady.wait { $0 ? $0 = false : nil }
+            }
+        }
+    }
+
+    func close() {
+        reader?.close()
+        reader = nil
+        position = 0
+    }
+}

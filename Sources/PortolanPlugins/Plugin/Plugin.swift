@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Logging
+public import PortolanCore
+
+/// A plugin library that was loaded, and one instance of it that was started.
+///
+///     let plugin = try Plugin(contentsOf: "/usr/lib/portolan/tide.so")
+///     for handler in plugin.handlers { registry.register(handler) }
+///
+/// The instance ends when the plugin, its handlers and all of their loads have been let go. The library stays in memory.
+public struct Plugin: Sendable {
+    /// Reverse DNS.
+    public let identifier: String
+    public let name: String
+    public let vendor: String
+    /// SemVer.
+    public let version: String
+    /// In the order in which they are to be registered, so that the last is asked first.
+    public let handlers: [any ProtocolHandler]
+    private let instance: PluginInstance
+
+    /// Loads the library at `path`, checks it, and starts an instance.
+    ///
+    /// - Parameters:
+    ///   - path: of the library; it is looked for nowhere else. Relative paths begin at the current folder.
+    ///   - configuration: what the plugin is set up with.
+    ///   - threads: where its blocking loads run.
+    ///   - logger: where its lines go, with its identifier as `plugin` in their metadata.
+    /// - Throws: ``LoadError/Code/pluginNotLoadable``, with the rule that the library breaks, or ``LoadError/Code/pluginRefused``, with the
+    ///   plugin's reason.
+    public init(
+        contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = .shared,
+        logger: Logger = Logger(label: "portolan.plugins")
+    ) throws(LoadError) {
+        let descriptor = try PluginDescriptor(of: SharedLibrary(at: path))
+        instance = unsafe try PluginInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
+        identifier = descriptor.identifier
+        name = descriptor.name
+        vendor = descriptor.vendor
+        version = descriptor.version
+        handlers = descriptor.handlers.map { [instance] in PluginHandler($0, of: instance, threads: threads) }
+    }
+
+    /// Waits until none of its loads is left, that is, until each was destroyed. For tests and orderly ends; not for event loops.
+    package func waitUntilIdle() {
+        instance.waitUntilIdle()
+    }
+
+    /// What this host offers beyond the contract.
+    private static func extensionTable(_ identifier: String) -> UnsafeRawPointer? {
+        switch identifier {
+        case NestedTable.identifier: unsafe UnsafeRawPointer(NestedTable.pointer)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+
+/// A plugin's handler, as the core knows handlers.
+@safe
+final class PluginHandler: ProtocolHandler {
+    private let descriptor: HandlerDescriptor
+    private let plugin: PluginInstance
+    private let threads: LoadThreads
+
+    init(_ descriptor: HandlerDescriptor, of plugin: PluginInstance, threads: LoadThreads) {
+        self.descriptor = descriptor
+        self.plugin = plugin
+        self.threads = threads
+    }
+
+    var identifier: String { descriptor.identifier }
+    var schemes: SchemeSet { descriptor.schemes }
+    var traits: HandlerTraits { descriptor.traits }
+
+    func canInit(_ request: Request) -> Bool {
+        guard let function = unsafe descriptor.functions.can_init else { return true }
+        let image = unsafe Lent(request)
+        return unsafe function(plugin.state, image.pointer) != 0
+    }
+
+    func canonicalRequest(for request: Request) -> Request {
+        guard let function = unsafe descriptor.functions.canonical_request else { return request }
+        let image = unsafe Lent(request)
+        let form = unsafe CanonicalForm.collect(for: request) { unsafe function(plugin.state, image.pointer, $0) }
+        if let breach = form.breach { plugin.report(breach, by: identifier) }
+        return form.request
+    }
+
+    func isCacheEquivalent(_ a: Request, to b: Request) -> Bool {
+        guard let function = unsafe descriptor.functions.is_cache_equivalent else { return a.url == b.url && a.method == b.method }
+        let first = unsafe Lent(a)
+        let second = unsafe Lent(b)
+        return unsafe function(plugin.state, first.pointer, second.pointer) != 0
+    }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        let calls: any LoadCalls = traits.contains(.blocking) ? BlockingCalls(threads: threads) : TurnCalls()
+        let load = HostedLoad(
+            request, cached: cachedResponse, client: client, handler: descriptor, plugin: plugin, calls: calls)
+        do throws(LoadError) {
+            try load.make()
+        } catch {
+            return FailedLoad(error, client: client)
+        }
+        return PluginLoad(load)
+    }
+}
+
+/// A plugin's load, as the core knows loads. A load that is dropped is stopped.
+private final class PluginLoad: ProtocolLoad {
+    private let load: HostedLoad
+
+    init(_ load: HostedLoad) {
+        self.load = load
+    }
+
+    deinit { load.stop() }
+
+    func startLoading() { load.calls.start(load) }
+    func stopLoading() { load.stop() }
+    func resumeLoading() { load.calls.resume(load) }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+/// `explain`, `version`, and what the program says of itself.
+@Suite struct CommandTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    @Test func explainNamesWhoIsAskedAndWhoTakesIt() throws {
+        let outcome = try program.run("explain", "data:,x")
+        #expect(outcome.lines == ["GET 'data:,x'", "1. org.portolan.data (asked for data:): takes it", "taken by org.portolan.data"])
+        #expect(outcome.status == 0)
+    }
+
+    @Test func explainFailsWhereNobodyTakesIt() throws {
+        let outcome = try program.run("explain", "--json", "nosuch:x")
+        #expect(outcome.lines == [#"{"url":"nosuch:x","method":"GET","asked":[],"winner":null}"#])
+        #expect(outcome.errors == ["portolan: no handler takes 'nosuch:x'; known schemes: data, file"])
+        #expect(outcome.status == 1)
+    }
+
+    @Test func explainHidesPasswords() throws {
+        let outcome = try program.run("explain", "--json", "file://user:secret@localhost/x")
+        #expect(!outcome.text.contains("secret"))
+    }
+
+    @Test func versionNamesTheSchemes() throws {
+        #expect(try program.run("version").lines.last == "schemes: data file")
+        let json = try JSONSerialization.jsonObject(with: program.run("version", "--json").output) as? [String: Any]
+        #expect(json?["schemes"] as? [String] == ["data", "file"])
+        #expect((json?["version"] as? String)?.isEmpty == false)
+    }
+
+    @Test func exitStatusesAreListed() throws {
+        let listed = try program.run("exit-codes")
+        #expect(listed.lines.contains("   37  the resource does not exist or cannot be read, or is no regular file"))
+        #expect(try program.run("help", "exit-codes").status == 0)
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func completionsExist(shell: String) throws {
+        let outcome = try program.run("--generate-completion-script", shell)
+        #expect(outcome.status == 0)
+        #expect(outcome.text.contains("max-redirects"))
+    }
+
+    @Test(arguments: [["--help"], ["get", "--help"], ["help", "stdio"], []])
+    func helpIsNoError(arguments: [String]) throws {
+        let outcome = try program.run(arguments)
+        #expect(outcome.status == 0)
+        #expect(outcome.text.contains("USAGE: portolan"))
+        #expect(outcome.errors.isEmpty)
+    }
+
+    @Test(arguments: [["nosuch"], ["get"], ["stdio", "x"], ["explain", "a:b", "c:d"]])
+    func aCommandLineThatIsNotUnderstoodIsOneLine(arguments: [String]) throws {
+        let outcome = try program.run(arguments)
+        #expect(outcome.status == 2)
+        #expect(outcome.errors.count == 1)
+        #expect(outcome.output.isEmpty)
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+/// Each failure is one line on standard error, a documented status, and no output.
+@Suite struct GetFailureTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    @Test(
+        arguments: [
+            (["nosuch://x"], Int32(1), "portolan: no handler takes 'nosuch:' URLs; known schemes: data, file"),
+            (["x"], 3, "portolan: bad URL \"x\""),
+            (["http://a b"], 3, "portolan: bad URL \"http://a b\""),
+            (["data:x"], 3, "portolan: "),
+            (["data:;base64,a"], 3, "portolan: the data: URL says ;base64"),
+            (["file:///nosuch/file"], 37, "portolan: "),
+            (["file:///tmp"], 37, "portolan: "),
+            (["--plugin", "./nosuch.so", "data:,x"], nil, "portolan: "),
+            (["-d", "@nosuch", "data:,x"], 26, "portolan: cannot read 'nosuch': No such file or directory"),
+            (["-o", "nosuch/file", "data:,x"], 23, "portolan: cannot create a file beside 'nosuch/file'"),
+            (["-o", ".", "data:,x"], 23, "portolan: '.' is a directory"),
+            (["-o", "/dev/full", "data:,x"], 23, "portolan: writing to '/dev/full' failed: No space left on device"),
+            ([], 2, "portolan: Missing expected argument"),
+            (["--nosuch", "data:,x"], 2, "portolan: Unknown option '--nosuch'"),
+            (["-u", "nobody", "data:,x"], 2, "portolan: -u: write user:password"),
+            (["-H", "no field", "data:,x"], 2, "portolan: -H: 'no field' is no field"),
+            (["-X", "A B", "data:,x"], 2, "portolan: -X: 'A B' is no method"),
+            (["-I", "-d", "x", "data:,x"], 2, "portolan: -I and -d exclude each other"),
+            (["-O", "-o", "a", "data:,x"], 2, "portolan: -o and -O exclude each other"),
+            (["-o", "a", "data:,x", "data:,y"], 2, "portolan: -o takes the body of one URL"),
+            (["--max-time", "0", "data:,x"], 2, "portolan: --max-time"),
+            (["--max-time", "nan", "data:,x"], 2, "portolan: --max-time"),
+            (["--max-redirects", "-1", "data:,x"], 2, "portolan: "),
+        ] as [([String], Int32?, String)])
+    func oneLineAndAStatus(arguments: [String], status: Int32?, line: String) throws {
+        let outcome = try program.run(["get"] + arguments)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.errors.count == 1, "\(outcome.errors)")
+        #expect(outcome.errors.first?.hasPrefix(line) == true, "\(outcome.errors)")
+        if let status { #expect(outcome.status == status) } else { #expect(outcome.status != 0) }
+        #expect(try program.files.isEmpty)
+    }
+
+    @Test func noControlCharacterReachesTheTerminal() throws {
+        let outcome = try program.run("get", "-X", "a\u{1B}[31m\nb", "data:,x")
+        #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is no method (see 'portolan help')"#])
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+/// What `-o` and `-O` leave in the folder.
+@Suite struct GetFileTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    @Test func theFileHasTheBodyAndNothingElseIsLeft() throws {
+        #expect(try program.run("get", "-o", "out", "data:,body").status == 0)
+        #expect(try program.files == ["out"])
+        #expect(program.contents(of: "out") == "body")
+    }
+
+    @Test func anEmptyBodyMakesAnEmptyFile() throws {
+        #expect(try program.run("get", "-o", "out", "data:,").status == 0)
+        #expect(program.contents(of: "out") == "")
+    }
+
+    @Test func aNamedFileIsReplacedAndKeepsItsMode() throws {
+        let file = try program.makeFile("out", "old and longer")
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file.path)
+        #expect(try program.run("get", "-o", "out", "data:,new").status == 0)
+        #expect(program.contents(of: "out") == "new")
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        #expect(attributes[.posixPermissions] as? Int == 0o640)
+    }
+
+    @Test func aFailedLoadLeavesTheOldFile() throws {
+        try program.makeFile("out", "old")
+        #expect(try program.run("get", "-o", "out", "file:///nosuch/file").status == 37)
+        #expect(program.contents(of: "out") == "old")
+        #expect(try program.files == ["out"])
+    }
+
+    @Test func aLinkStaysALink() throws {
+        try program.makeFile("real", "old")
+        try FileManager.default.createSymbolicLink(atPath: program.folder.appendingPathComponent("link").path, withDestinationPath: "real")
+        #expect(try program.run("get", "-o", "link", "data:,new").status == 0)
+        #expect(program.contents(of: "real") == "new")
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: program.folder.appendingPathComponent("link").path) == "real")
+    }
+
+    @Test func aDeviceIsWrittenToDirectly() throws {
+        #expect(try program.run("get", "-o", "/dev/null", "data:,x").status == 0)
+        let outcome = try program.runScript(#"mkfifo pipe; "$portolan" get -o pipe data:,through & cat pipe; wait"#)
+        #expect(outcome.text == "through")
+        #expect(try program.files == ["pipe"])
+    }
+
+    @Test func theSuggestedNameIsUsed() throws {
+        let file = try program.makeFile("a b", "text")
+        let other = try Program()
+        #expect(try other.run("get", "-O", file.absoluteString).status == 0)
+        #expect(try other.files == ["a b"])
+        #expect(other.contents(of: "a b") == "text")
+    }
+
+    @Test func aSuggestedNameOverwritesNothing() throws {
+        try program.makeFile("download", "mine")
+        let outcome = try program.run("get", "-O", "data:,x")
+        #expect(outcome.status == 23)
+        #expect(outcome.errors == ["portolan: 'download' exists and is not overwritten; choose a name with -o"])
+        #expect(program.contents(of: "download") == "mine")
+        #expect(try program.files == ["download"])
+    }
+
+    /// The events are read up to the first of the body, so that the load is under way, and not much further, so that it cannot end.
+    @Test func aSignalLeavesNoPartOfAFile() throws {
+        let source = try Program()
+        let file = try source.makeLargeFile("big", size: 1 << 40)
+        let process = Process()
+        process.executableURL = Program.executable
+        process.arguments = ["get", "--json", "-o", "out", file.absoluteString]
+        process.currentDirectoryURL = program.folder
+        let (events, errors) = (Pipe(), Pipe())
+        (process.standardOutput, process.standardError) = (events, errors)
+        try process.run()
+        var told = ""
+        while !told.contains(#""event":"data""#) { told += String(decoding: events.fileHandleForReading.availableData, as: UTF8.self) }
+        process.terminate()
+        told += String(decoding: events.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 143)
+        #expect(told.split(separator: "\n").last?.contains(#""event":"failed""#) == true)
+        #expect(String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) == "portolan: ended by SIGTERM\n")
+        #expect(try program.files.isEmpty)
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+@Suite struct StdioTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    /// Exact lines: programs in other languages depend on them.
+    @Test(arguments: [
+        (
+            #"{"id":7,"url":"data:,Hello#f"}"#,
+            #"{"id":7,"status":200,"headers":[["content-type","text/plain;charset=US-ASCII"]],"body":"Hello","bodyBase64":null,"#
+                + #""url":"data:,Hello","source":"network","interim":[],"trailers":[],"error":null}"#
+        ),
+        (
+            #"{"id":"a","url":"data:;base64,/w==","op":"load"}"#,
+            #"{"id":"a","status":200,"headers":[["content-type","text/plain;charset=US-ASCII"]],"body":null,"bodyBase64":"/w==","#
+                + #""url":"data:;base64,/w==","source":"network","interim":[],"trailers":[],"error":null}"#
+        ),
+        (
+            #"{"url":"data:text/html,%00%0A\ud800"}"#,
+            #"{"id":null,"status":200,"headers":[["content-type","text/html"]],"body":"\u0000\n�","bodyBase64":null,"#
+                + #""url":"data:text/html,%00%0A%EF%BF%BD","source":"network","interim":[],"trailers":[],"error":null}"#
+        ),
+        (
+            #"{"id":{"b":[1e2,null]},"op":"capabilities"}"#,
+            #"{"id":{"b":[1e2,null]},"ops":["capabilities","load","parseMimeType"],"schemes":["data","file"]}"#
+        ),
+        (#"{"id":1,"op":"parseMimeType","value":"Text/HTML;charset=é"}"#, #"{"id":1,"mime":"text/html;charset=\"é\""}"#),
+        (#"{"id":1,"op":"parseMimeType","value":"a/b;c=\u0100;d=\u00ff"}"#, #"{"id":1,"mime":"a/b;d=\"ÿ\""}"#),
+        (#"{"id":1,"op":"parseMimeType","value":"x"}"#, #"{"id":1,"mime":null}"#),
+        (
+            #"{"id":1,"op":"reset"}"#,
+            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'reset'; there are: capabilities, load, parseMimeType"}}"#
+        ),
+        (#"{"id":1"#, #"{"id":null,"error":{"code":"badRequest","message":"bad JSON at byte 7: the text ends too early"}}"#),
+    ])
+    func aLineIsAnsweredByALine(request: String, answer: String) throws {
+        let outcome = try program.run("stdio", input: request + "\n")
+        #expect(outcome.text == answer + "\n")
+        #expect(outcome.errors.isEmpty && outcome.status == 0)
+    }
+
+    @Test(arguments: [
+        (#"{"url":"nosuch:x"}"#, "unsupportedScheme"), (#"{"url":"x"}"#, "badURL"), (#"{"url":"data:;base64,a"}"#, "badURL"),
+        (#"{"url":"file:///nosuch/file"}"#, "notFound"), ("{}", "badRequest"), ("[]", "badRequest"), ("\"x\"", "badRequest"),
+        (#"{"url":"data:,x","timeoutMs":0}"#, "badRequest"),
+    ])
+    func anErrorIsAnAnswerWithoutABody(request: String, code: String) throws {
+        let outcome = try program.run("stdio", input: request)
+        let answer = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect((answer["error"] as? [String: String])?["code"] == code)
+        #expect(answer["body"] is NSNull && answer["bodyBase64"] is NSNull && answer["status"] is NSNull)
+        #expect(outcome.status == 0)
+    }
+
+    @Test func aFileHasNoStatusAndItsTypeIsAField() throws {
+        let file = try program.makeFile("a.bin", "text")
+        let outcome = try program.run("stdio", input: #"{"id":1,"url":"\#(file.absoluteString)"}"#)
+        let answer = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect(answer["status"] is NSNull)
+        #expect(answer["body"] as? String == "text")
+        let headers = try #require(answer["headers"] as? [[String]])
+        #expect(headers.filter { $0[0] == "content-type" }.count == 1)
+        #expect(headers.allSatisfy { $0[0] == $0[0].lowercased() })
+    }
+
+    @Test func everyRequestIsAnsweredOnce() throws {
+        let file = try program.makeFile("file", String(repeating: "x", count: 10_000))
+        let requests = (0..<1000).map { id in #"{"id":\#(id),"url":"\#(id % 2 == 0 ? "data:,\(id)" : file.absoluteString)"}"# }
+        let outcome = try program.run("stdio", input: requests.joined(separator: "\n\n"))
+        let answers = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+        #expect(answers.compactMap { $0["id"] as? Int }.sorted() == Array(0..<1000))
+        for answer in answers {
+            guard let id = answer["id"] as? Int, id % 2 == 0 else { continue }
+            #expect(answer["body"] as? String == "\(id)")
+        }
+    }
+
+    @Test func aBadLineStopsNothing() throws {
+        let outcome = try program.run("stdio", input: "{\n\u{0}\n \n{\"id\":1,\"op\":\"parseMimeType\",\"value\":\"a/b\"}\r\n")
+        #expect(outcome.lines.count == 3)
+        #expect(outcome.lines.last == #"{"id":1,"mime":"a/b"}"#)
+    }
+
+    @Test func aLongLineIsTaken() throws {
+        let text = String(repeating: "a", count: 5_000_000)
+        let outcome = try program.run("stdio", input: #"{"id":1,"url":"data:,\#(text)"}"#)
+        let answer = try #require(try JSONSerialization.jsonObject(with: outcome.output) as? [String: Any])
+        #expect((answer["body"] as? String)?.count == 5_000_000)
+    }
+
+    @Test func aReaderThatGoesAwayEndsIt() throws {
+        let outcome = try program.runScript(
+            #"{ yes '{"url":"data:,x"}' | { "$portolan" stdio; echo $? > status; }; } | head -n 1 | wc -l"#)
+        #expect(outcome.text.trimmingCharacters(in: .whitespaces) == "1\n")
+        #expect(program.contents(of: "status") == "23\n")
+        #expect(!outcome.errors.contains { $0.hasPrefix("portolan") })
+    }
+
+    @Test func terminationEndsAServerThatWaitsForInput() throws {
+        let process = Process()
+        process.executableURL = Program.executable
+        process.arguments = ["stdio"]
+        let (input, output) = (Pipe(), Pipe())
+        (process.standardInput, process.standardOutput) = (input, output)
+        try process.run()
+        // An answer shows that it listens to signals by now.
+        try input.fileHandleForWriting.write(contentsOf: Data("{\"op\":\"capabilities\"}\n".utf8))
+        #expect(!output.fileHandleForReading.availableData.isEmpty)
+        process.terminate()
+        process.waitUntilExit()
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 0)
+    }
+}

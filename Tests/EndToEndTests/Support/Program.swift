@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+
+/// The built `portolan`, run in a folder of its own.
+final class Program {
+    /// Lies beside the test bundle.
+    static let executable = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0]))
+        .deletingLastPathComponent().appendingPathComponent("portolan")
+
+    struct Outcome {
+        let status: Int32
+        let output: Data
+        /// The lines on standard error.
+        let errors: [String]
+
+        var text: String { String(decoding: output, as: UTF8.self) }
+        var lines: [String] { text.split(separator: "\n").map(String.init) }
+    }
+
+    let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// Runs the program to its end.
+    func run(_ arguments: String..., input: String = "") throws -> Outcome {
+        try run(arguments, input: input)
+    }
+
+    func run(_ arguments: [String], input: String = "") throws -> Outcome {
+        try run(Self.executable, arguments, input: Data(input.utf8))
+    }
+
+    /// Runs a shell script in which `$portolan` is the program.
+    func runScript(_ script: String) throws -> Outcome {
+        try run(URL(fileURLWithPath: "/bin/sh"), ["-c", "portolan='\(Self.executable.path)'; \(script)"], input: Data())
+    }
+
+    /// Through files, so that nothing waits for a pipe.
+    private func run(_ executable: URL, _ arguments: [String], input: Data) throws -> Outcome {
+        let streams = folder.appendingPathExtension("streams-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: streams, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: streams) }
+        let (source, sink, errors) = (
+            streams.appendingPathComponent("in"), streams.appendingPathComponent("out"), streams.appendingPathComponent("err")
+        )
+        try input.write(to: source)
+        for file in [sink, errors] { try Data().write(to: file) }
+
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        process.currentDirectoryURL = folder
+        process.standardInput = try FileHandle(forReadingFrom: source)
+        process.standardOutput = try FileHandle(forWritingTo: sink)
+        process.standardError = try FileHandle(forWritingTo: errors)
+        try process.run()
+        process.waitUntilExit()
+        let told = String(decoding: try Data(contentsOf: errors), as: UTF8.self)
+        return Outcome(
+            status: process.terminationStatus, output: try Data(contentsOf: sink), errors: told.split(separator: "\n").map(String.init))
+    }
+
+    // MARK: Files
+
+    @discardableResult
+    func makeFile(_ name: String, _ text: String = "") throws -> URL {
+        let file = folder.appendingPathComponent(name)
+        try Data(text.utf8).write(to: file)
+        return file
+    }
+
+    /// A file of zeros that takes no room on the disk.
+    func makeLargeFile(_ name: String, size: UInt64) throws -> URL {
+        let file = try makeFile(name)
+        try FileHandle(forWritingTo: file).truncate(atOffset: size)
+        return file
+    }
+
+    func contents(of name: String) -> String? {
+        (try? Data(contentsOf: folder.appendingPathComponent(name))).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Hidden files too.
+    var files: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    }
+}

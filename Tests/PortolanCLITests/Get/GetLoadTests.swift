@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct GetLoadTests {
+    /// Loads `x://h/` from a handler that plays `play`, and gives what was written and told.
+    private func load(
+        _ output: RecordingOutput = RecordingOutput(), includesHead: Bool = false, refusesBadStatus: Bool = false,
+        hasPasswords: Bool = false,
+        play: @escaping @Sendable (_ client: any ProtocolClient, _ request: Request) -> Void
+    ) throws -> (log: [String], failure: Failure?) {
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [ManualHandler(identifier: "test") { play($0.client, $0.request) }]
+        let request = try Request("x://h/")
+        let load = GetLoad(
+            output: output, observers: [output], includesHead: includesHead, refusesBadStatus: refusesBadStatus,
+            passwords: hasPasswords ? PasswordAnswer(user: "u", password: "p", for: request.url) : nil)
+        do throws(Failure) {
+            try load.run(request, on: Loader(configuration: configuration, registry: ProtocolRegistry()), grace: .seconds(1))
+            return (output.log, nil)
+        } catch {
+            return (output.log, error)
+        }
+    }
+
+    private static func deliver(_ text: String, to client: any ProtocolClient) -> Flow {
+        let bytes = Array(text.utf8)
+        let span = bytes.span
+        return unsafe client.didLoad(span.bytes)
+    }
+
+    @Test func everythingIsToldInOrder() throws {
+        let (log, failure) = try load { client, request in
+            client.didReach(.connected)
+            client.didReceiveInterim(Response(url: request.url, status: .earlyHints))
+            client.didSend(bodyBytes: 3, total: 3, expected: 9)
+            _ = client.didReceive(Response(url: request.url, status: .ok), storage: .notAllowed)
+            _ = Self.deliver("ab", to: client)
+            _ = Self.deliver("c", to: client)
+            client.didReceiveTrailers([.age: "1"])
+            client.didFinishLoading()
+        }
+        #expect(failure == nil)
+        #expect(
+            log == [
+                "started test", "step connected", "interim 103", "sent 3", "response 200", "begin", "write ab", "write c", "trailers 1",
+                "complete",
+                "finished 3 0",
+            ])
+    }
+
+    @Test func theHeadIsWrittenBeforeTheBody() throws {
+        let (log, _) = try load(includesHead: true) { client, request in
+            _ = client.didReceive(
+                Response(url: request.url, expectedLength: 1, status: .notFound, fields: [.age: "1"]), storage: .notAllowed)
+            _ = Self.deliver("b", to: client)
+            client.didFinishLoading()
+        }
+        #expect(log.dropFirst(2).prefix(3) == ["begin", "write 404 Not Found\nage: 1\ncontent-length: 1\n\n", "write b"])
+    }
+
+    @Test(arguments: [399, 400, 404, 599])
+    func failRefusesAStatusOf400OrMore(code: Int) throws {
+        let (log, failure) = try load(refusesBadStatus: true) { client, request in
+            _ = client.didReceive(Response(url: request.url, status: .init(code: code)), storage: .notAllowed)
+            _ = Self.deliver("b", to: client)
+            client.didFinishLoading()
+        }
+        #expect(failure?.status == (code >= 400 ? .statusRefused : nil))
+        #expect(log.contains("write b") == (code < 400))
+    }
+
+    @Test func aLoadThatBreaksOffAbandonsItsOutput() throws {
+        let (log, failure) = try load { client, request in
+            _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
+            _ = Self.deliver("b", to: client)
+            client.didFail(with: LoadError(.truncated, message: "cut off"))
+        }
+        #expect(failure?.status == .truncated)
+        #expect(failure?.message == "cut off")
+        #expect(log.suffix(2) == ["write b", "abandon"])
+    }
+
+    @Test func anOutputThatFailsStopsTheHandler() throws {
+        let broken = Failure(.writeFailed, "full")
+        let (log, failure) = try load(RecordingOutput(failure: broken)) { client, request in
+            _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
+            #expect(Self.deliver("b", to: client) == .stopped)
+        }
+        #expect(failure == broken)
+        #expect(log.last == "abandon")
+    }
+
+    @Test func redirectsAreToldAndCounted() throws {
+        let (log, failure) = try load { client, request in
+            if request.url.path == "/" {
+                var next = request
+                next.url = (try? URLRecord(parsing: "/b", relativeTo: request.url)) ?? request.url
+                _ = client.wasRedirected(to: next, redirectResponse: Response(url: request.url, status: .found))
+            } else {
+                _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
+                client.didFinishLoading()
+            }
+        }
+        #expect(failure == nil)
+        #expect(log == ["started test", "redirected x://h/b", "response 0", "begin", "complete", "finished 0 1"])
+    }
+
+    /// A server that takes no password and asks until it is told to stop.
+    @Test func aPasswordIsSentOnceAndThenTheLoadFails() throws {
+        let (log, failure) = try load(hasPasswords: true) { client, request in
+            @Sendable func ask(_ failures: Int) {
+                let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", realm: "r")
+                client.didReceive(
+                    AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { answer in
+                        switch answer {
+                        case .use(let credential):
+                            #expect(credential == .password(user: "u", password: "p"))
+                            ask(failures + 1)
+                        default: client.didFail(with: LoadError(.authenticationCancelled, message: "cancelled"))
+                        }
+                    })
+            }
+            ask(0)
+        }
+        #expect(log == ["started test", "challenged h 0 answered", "challenged h 1 refused", "abandon"])
+        #expect(failure?.status == .notAuthenticated)
+        #expect(failure?.message == "the user name and password were refused by realm 'r' of 'h'; check both")
+    }
+}

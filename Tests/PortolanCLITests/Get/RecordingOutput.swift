@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+import Synchronization
+
+@testable import PortolanCLI
+
+/// Remembers what a load wrote and told.
+final class RecordingOutput: BodyOutput, LoadObserver {
+    private let calls = Mutex<[String]>([])
+    /// Thrown by `write`, once so many bytes were taken.
+    private let failure: Failure?
+
+    init(failure: Failure? = nil) {
+        self.failure = failure
+    }
+
+    var log: [String] { calls.withLock { $0 } }
+
+    private func add(_ call: String) { calls.withLock { $0.append(call) } }
+
+    func begin(_ response: Response) { add("begin") }
+    func write(_ bytes: borrowing RawSpan) throws(Failure) {
+        if let failure { throw failure }
+        let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+        add("write \(text)")
+    }
+    func complete() { add("complete") }
+    func abandon() { add("abandon") }
+
+    func observe(_ event: LoadEvent, at time: Duration) {
+        switch event {
+        case .started(_, let handler): add("started \(handler ?? "nobody")")
+        case .redirected(let request, _): add("redirected \(request.url)")
+        case .challenged(let space, let failures, let verdict): add("challenged \(space.host) \(failures) \(verdict)")
+        case .interim(let response): add("interim \(response.status?.code ?? 0)")
+        case .response(let response): add("response \(response.status?.code ?? 0)")
+        case .trailers(let fields): add("trailers \(fields.count)")
+        case .sent(let progress): add("sent \(progress.sent)")
+        case .step(let step): add("step \(step)")
+        case .finished(let totals): add("finished \(totals.bytes) \(totals.redirects)")
+        case .failed(let failure): add("failed \(failure.status.code)")
+        }
+    }
+}

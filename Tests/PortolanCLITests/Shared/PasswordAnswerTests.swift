@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct PasswordAnswerTests {
+    private func challenge(
+        _ host: String = "h", port: Int? = nil, failures: Int = 0, kind: ProtectionSpace.Kind = .password(scheme: "basic"),
+        isProxy: Bool = false
+    ) -> AuthenticationChallenge {
+        let space = ProtectionSpace(kind: kind, protocolName: "http", host: host, port: port, realm: "r", isProxy: isProxy)
+        return AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { _ in }
+    }
+
+    private func passwords(for url: String) throws -> PasswordAnswer {
+        PasswordAnswer(user: "u", password: "p", for: try URLRecord(parsing: url))
+    }
+
+    @Test func theHostOfTheURLGetsThem() throws {
+        let passwords = try passwords(for: "http://h/")
+        #expect(passwords.judge(challenge("H", port: 80)) == .answered)
+        #expect(passwords.judge(challenge("other")) == .leftAlone)
+        #expect(passwords.judge(challenge("h", port: 81)) == .leftAlone)
+        #expect(passwords.judge(challenge(isProxy: true)) == .leftAlone)
+        #expect(passwords.judge(challenge(kind: .serverTrust(chain: []))) == .leftAlone)
+    }
+
+    @Test func wrongOnesAreNotSentAgain() throws {
+        let passwords = try passwords(for: "http://h/")
+        #expect(passwords.judge(challenge()) == .answered)
+        #expect(passwords.judge(challenge(failures: 1)) == .refused)
+    }
+
+    @Test func aSpaceThatForgetsThatItAskedIsLeftInTheEnd() throws {
+        let passwords = try passwords(for: "http://h/")
+        let verdicts = (0..<40).map { _ in passwords.judge(challenge()) }
+        #expect(verdicts.first == .answered && verdicts.last == .refused)
+    }
+
+    @Test func aURLWithoutHostGivesThemOnlyBeforeARedirect() throws {
+        let passwords = try passwords(for: "zip:http://h/a")
+        #expect(passwords.judge(challenge()) == .answered)
+        passwords.noteRedirect()
+        #expect(passwords.judge(challenge("other")) == .leftAlone)
+    }
+
+    @Test func noSecretIsInTheMessage() {
+        let refusal = PasswordAnswer.refusal(by: challenge().protectionSpace)
+        #expect(refusal.code == .authenticationRequired)
+        #expect(refusal.message == "the user name and password were refused by realm 'r' of 'h'; check both")
+    }
+}

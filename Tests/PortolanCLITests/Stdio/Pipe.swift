@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+@testable import PortolanCLI
+
+enum Pipe {
+    /// The reading end and the writing end: pipe(2).
+    static func open() throws(SystemError) -> (source: Descriptor, sink: Descriptor) {
+        var numbers: [Int32] = [0, 0]
+        guard unsafe pipe(&numbers) == 0 else { throw .last }
+        return (Descriptor(number: numbers[0]), Descriptor(number: numbers[1]))
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct StdioRequestTests {
+    private static func load(_ text: String) throws -> StdioLoadRequest {
+        guard case .load(let load) = try StdioRequest(JSONParser.parse(Array(text.utf8))) else { throw NoLoad() }
+        return load
+    }
+
+    private struct NoLoad: Error {}
+
+    @Test func everythingIsHonoured() throws {
+        let load = try Self.load(
+            #"""
+            {"id":7,"url":"x:y","method":"PUT","headers":[["A","é"],["A","2"]],"body":"text","bodyBase64":null,"cache":"no-cache",
+            "redirect":"manual","credentials":{"username":"u","password":"p"},"timeoutMs":1.5,"unknown":[]}
+            """#)
+        #expect(load.request.url.description == "x:y")
+        #expect(load.request.method == .put)
+        #expect(FieldList(load.request.fields).json == [["a", "é"], ["a", "2"]])
+        #expect(load.request.body?.length == 4)
+        #expect(load.request.cachePolicy == .revalidate)
+        #expect(load.request.timeouts.total == .microseconds(1500))
+        #expect(!load.followsRedirects)
+        #expect(load.passwords != nil)
+    }
+
+    @Test func everythingButTheURLHasADefault() throws {
+        let load = try Self.load(
+            #"{"url":"x:y","method":null,"headers":null,"cache":null,"redirect":null,"credentials":null,"timeoutMs":null}"#)
+        #expect(load.request.method == .get)
+        #expect(load.request.fields.isEmpty && load.request.body == nil && load.passwords == nil)
+        #expect(load.request.cachePolicy == .useProtocol && load.request.timeouts.total == nil && load.followsRedirects)
+    }
+
+    @Test(arguments: [
+        ("default", CachePolicy.useProtocol), ("reload", .reload), ("no-store", .noStore), ("no-cache", .revalidate),
+        ("force-cache", .preferCached), ("only-if-cached", .onlyCached),
+    ])
+    func cacheModesAreThoseOfFetch(mode: String, policy: CachePolicy) throws {
+        #expect(try Self.load("{\"url\":\"x:y\",\"cache\":\"\(mode)\"}").request.cachePolicy == policy)
+    }
+
+    @Test(arguments: [
+        "[]", "null", "{}", #"{"url":1}"#, #"{"url":"x:y","method":"A B"}"#, #"{"url":"x:y","headers":{}}"#,
+        #"{"url":"x:y","headers":[["a"]]}"#,
+        #"{"url":"x:y","headers":[["a b","c"]]}"#, #"{"url":"x:y","headers":[["a","\u0100"]]}"#, #"{"url":"x:y","headers":[["a","b\nc"]]}"#,
+        #"{"url":"x:y","body":"a","bodyBase64":"YQ=="}"#, #"{"url":"x:y","bodyBase64":"?"}"#, #"{"url":"x:y","cache":"never"}"#,
+        #"{"url":"x:y","redirect":"error"}"#, #"{"url":"x:y","credentials":{"username":"u"}}"#, #"{"url":"x:y","timeoutMs":"1"}"#,
+        #"{"url":"x:y","timeoutMs":-1}"#, #"{"url":"x:y","timeoutMs":1e999}"#, #"{"op":"parseMimeType"}"#, #"{"op":7}"#,
+    ])
+    func malformedRequestsAreRefused(text: String) throws {
+        let error = #expect(throws: LoadError.self) { try StdioRequest(JSONParser.parse(Array(text.utf8))) }
+        #expect(error?.code == .badRequest)
+    }
+
+    @Test func anUnknownOperationIsNotOffered() throws {
+        let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "reset"]) }
+        #expect(error?.code == .notOffered)
+        #expect(error?.message == "there is no operation 'reset'; there are: capabilities, load, parseMimeType")
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@Suite struct BodyFileTests {
+    private static let text = "The quick brown fox jumps over the lazy dog"
+
+    @Test(arguments: [1, 7, 16, 43, 44, 1000]) func everyReaderGivesTheWholeFile(_ capacity: Int) throws {
+        let folder = try TemporaryFolder()
+        let body = try Body.file(path: try folder.write(Self.text.utf8, to: "f"))
+        #expect(body.length == 43)
+        #expect(body.isRewindable)
+        for _ in 0..<2 {
+            let (bytes, error) = try drain(body.makeReader(), capacity: capacity)
+            #expect(String(decoding: bytes, as: UTF8.self) == Self.text)
+            #expect(error == nil)
+        }
+        #expect(folder.openDescriptors == 0)
+    }
+
+    @Test func emptyFileEndsAtOnce() throws {
+        let folder = try TemporaryFolder()
+        let body = try Body.file(path: try folder.write([], to: "f"))
+        #expect(body.length == 0)
+        #expect(try drain(body.makeReader(), capacity: 8).bytes.isEmpty)
+    }
+
+    @Test func aFileThatShrankFailsTheBody() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Self.text.utf8, to: "f")
+        let body = try Body.file(path: path)
+        try folder.write("The quick".utf8, to: "f")
+        let (bytes, error) = try drain(body.makeReader(), capacity: 100)
+        #expect(String(decoding: bytes, as: UTF8.self) == "The quick")
+        #expect(error?.code == .bodyFailed)
+        #expect(error?.message.contains("9 of 43") == true)
+        #expect(folder.openDescriptors == 0)
+    }
+
+    @Test func ofAFileThatGrewTheAnnouncedLengthIsGiven() throws {
+        let folder = try TemporaryFolder()
+        let body = try Body.file(path: try folder.write("short".utf8, to: "f"))
+        try folder.write("shorter before".utf8, to: "f")
+        #expect(try drain(body.makeReader(), capacity: 100).bytes.count == 5)
+    }
+
+    @Test func aFileThatIsGoneFailsTheReader() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("x".utf8, to: "f")
+        let body = try Body.file(path: path)
+        try FileManager.default.removeItem(atPath: path)
+        #expect { try body.makeReader() } throws: { error in
+            guard let error = error as? LoadError else { return false }
+            return error.code == .bodyFailed && (error.cause as? LoadError)?.code == .notFound
+        }
+    }
+
+    @Test(arguments: [("missing", LoadError.Code.notFound), ("", .isDirectory), ("a\u{0}b", .badRequest)])
+    func aFileThatCannotBeReadIsRefusedAtOnce(_ name: String, _ code: LoadError.Code) throws {
+        let folder = try TemporaryFolder()
+        #expect { try Body.file(path: folder.path(of: name)) } throws: { ($0 as? LoadError)?.code == code }
+    }
+
+    @Test func closeLetsGoOfTheFileAndEndsTheReads() throws {
+        let folder = try TemporaryFolder()
+        let reader = try Body.file(path: try folder.write(Self.text.utf8, to: "f")).makeReader()
+        #expect(folder.openDescriptors == 1)
+        reader.close()
+        reader.close()
+        #expect(folder.openDescriptors == 0)
+        #expect(drain(reader, capacity: 8).bytes.isEmpty)
+    }
+
+    /// Reads with buffers of this capacity, until anything but bytes is answered.
+    private func drain(_ reader: any BodyReader, capacity: Int) -> (bytes: [UInt8], error: LoadError?) {
+        var bytes: [UInt8] = []
+        while true {
+            var answer = BodyRead.end
+            let piece = [UInt8](capacity: capacity) { output in
+                answer = reader.read(into: &output) { Issue.record("a file never makes anybody wait") }
+            }
+            #expect(piece.count <= capacity)
+            bytes += piece
+            switch answer {
+            case .bytes: #expect(!piece.isEmpty)
+            case .wait: Issue.record("a file never makes anybody wait")
+            case .end: return (bytes, nil)
+            case .failed(let error): return (bytes, error)
+            }
+        }
+    }
+}

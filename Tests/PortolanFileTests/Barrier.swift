@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import PortolanCore
+
+/// Holds threads back until as many have come as were announced.
+final class Barrier: Sendable {
+    private struct State {
+        var missing: Int
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+    private let monitor: Monitor<State>
+
+    init(count: Int) {
+        monitor = Monitor(State(missing: count))
+    }
+
+    func arrive() {
+        let waiter = monitor.signalling { state -> CheckedContinuation<Void, Never>? in
+            state.missing -= 1
+            return state.missing == 0 ? state.waiter : nil
+        }
+        waiter?.resume()
+    }
+
+    func arriveAndWait() {
+        arrive()
+        monitor.wait { $0.missing <= 0 ? () : nil }
+    }
+
+    /// Returns when all have come. One caller.
+    func passed() async {
+        await withCheckedContinuation { continuation in
+            let isPassed = monitor.withLock { state in
+                if state.missing > 0 { state.waiter = continuation }
+                return state.missing <= 0
+            }
+            if isPassed { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import PortolanCore
+import PortolanFile
+import PortolanTestSupport
+import Synchronization
+
+/// A folder of files, and loads of them that are held to the contract's order as the core holds them.
+struct FileHarness: Sendable {
+    let folder: TemporaryFolder
+    let threads: LoadThreads
+    let handler: FileHandler
+
+    /// - Parameter threads: with one of them, each load runs after the one before.
+    init(threads limit: Int = 1, types: MIMETypeDatabase = MIMETypeDatabase(dataFolders: [], mimeTypesFile: nil)) throws {
+        folder = try TemporaryFolder()
+        threads = LoadThreads(limit: limit)
+        handler = FileHandler(threads: threads, types: types)
+    }
+
+    func url(of name: String) -> String {
+        "file://" + folder.path(of: name)
+    }
+
+    /// Loads a URL to its end.
+    ///
+    /// - Parameter answer: what the client answers, by the number of the event; it may use the attempt.
+    func load(
+        _ url: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
+        answer: @escaping @Sendable (_ event: Int, _ attempt: Attempt) -> Flow = { _, _ in .keepGoing }
+    ) async throws -> RecordingClient.Recording {
+        let request = try Request(url, method: method, fields: fields)
+        return await withCheckedContinuation { continuation in
+            let begun = begin(request, answer: answer) { recording in continuation.resume(returning: recording) }
+            begun.start()
+        }
+    }
+
+    /// A load that is ready to start; `ended` is called once.
+    func begin(
+        _ request: Request, answer: @escaping @Sendable (_ event: Int, _ attempt: Attempt) -> Flow = { _, _ in .keepGoing },
+        ended: @escaping @Sendable (RecordingClient.Recording) -> Void
+    ) -> Begun {
+        let begun = Begun()
+        let client = RecordingClient(
+            answer: { event in begun.attempt.map { answer(event, $0) } ?? .stopped },
+            ended: { ended(begun.finish()) })
+        let attempt = Attempt(
+            handler: handler.identifier, traits: handler.traits, request: request, offersCached: false, next: client, observer: client)
+        begun.set(client, attempt, handler.makeLoad(for: request, cachedResponse: nil, client: attempt))
+        return begun
+    }
+
+    /// Returns when the jobs that the only thread has now are done.
+    func settle() async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            do throws(LoadError) {
+                try threads.run { continuation.resume() }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+}
+
+/// An attempt with its client and its load, until it is over.
+final class Begun: Sendable {
+    private struct Parts: Sendable {
+        let client: RecordingClient
+        let attempt: Attempt
+        let load: any ProtocolLoad
+    }
+    private let parts = Mutex<Parts?>(nil)
+
+    var attempt: Attempt? { parts.withLock { $0?.attempt } }
+
+    fileprivate func set(_ client: RecordingClient, _ attempt: Attempt, _ load: any ProtocolLoad) {
+        parts.withLock { $0 = Parts(client: client, attempt: attempt, load: load) }
+    }
+
+    func start() {
+        guard let parts = parts.withLock({ $0 }) else { return }
+        parts.attempt.start(parts.load)
+    }
+
+    /// Lets go of all, which breaks the circle of client and answer.
+    fileprivate func finish() -> RecordingClient.Recording {
+        let parts = parts.withLock { parts in
+            defer { parts = nil }
+            return parts
+        }
+        return parts?.client.recording ?? .init()
+    }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Bytes that show where they stand: a piece that is lost or repeated changes what follows, since the period is prime.
+enum Patterned {
+    static func bytes(_ count: Int) -> [UInt8] {
+        let period = (0..<65_521).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
+        var bytes: [UInt8] = []
+        while bytes.count < count { bytes += period }
+        return Array(bytes.prefix(count))
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import PortolanFile
+import PortolanTestSupport
+import Testing
+
+@Suite struct WholeFileTests {
+    static let names: [(name: String, url: String)] = [
+        ("plain.txt", "plain.txt"), ("two words.txt", "two%20words.txt"), ("100%.txt", "100%25.txt"), ("größe.txt", "gr%C3%B6%C3%9Fe.txt"),
+        ("日本.txt", "%E6%97%A5%E6%9C%AC.txt"), ("a?b#c.txt", "a%3Fb%23c.txt"), ("in/a/folder.txt", "in/a/folder.txt"),
+        ("dot.txt", "x/../dot.txt"), ("new\nline.txt", "new%0Aline.txt"), ("back\\slash.txt", "back%5Cslash.txt"),
+    ]
+
+    @Test(arguments: names) func loadsByName(_ row: (name: String, url: String)) async throws {
+        let house = try FileHarness()
+        try house.folder.write("contents".utf8, to: row.name)
+        let recording = try await house.load(house.url(of: row.url))
+        #expect(recording.error == nil)
+        #expect(recording.bytes == Array("contents".utf8))
+        #expect(recording.response?.mimeType == .plainText)
+        #expect(recording.ends == 1)
+        #expect(recording.breaches.isEmpty)
+        #expect(recording.strays.isEmpty)
+    }
+
+    static let sizes = [1, 4095, 4096, 4097, 1_048_575, 1_048_576, 1_048_577, 2_500_001]
+
+    @Test(arguments: sizes) func everyByteComesOnceAndInOrder(size: Int) async throws {
+        let house = try FileHarness()
+        let bytes = Patterned.bytes(size)
+        try house.folder.write(bytes, to: "big")
+        let recording = try await house.load(house.url(of: "big"))
+        #expect(recording.holds(bytes))
+        #expect(recording.response?.expectedLength == Int64(size))
+        #expect(recording.pieces.allSatisfy { $0 <= 1_048_576 })
+        #expect(recording.finishes == 1)
+    }
+
+    @Test func emptyFileIsAResponseAndAFinish() async throws {
+        let house = try FileHarness()
+        try house.folder.write([], to: "empty.txt")
+        let recording = try await house.load(house.url(of: "empty.txt"))
+        #expect(recording.response?.expectedLength == 0)
+        #expect(recording.pieces.isEmpty)
+        #expect(recording.finishes == 1)
+    }
+
+    @Test func responseSaysWhatTheFileIs() async throws {
+        let house = try FileHarness()
+        try house.folder.write("<p>hello".utf8, to: "a page.html")
+        try house.folder.setModified("a page.html", secondsSince1970: 784_111_777)
+        let response = try #require(try await house.load(house.url(of: "a%20page.html")).response)
+        #expect(response.mimeType == .html)
+        #expect(response.textEncodingName == nil)
+        #expect(response.expectedLength == 8)
+        #expect(response.suggestedFilename == "a page.html")
+        #expect(response.status == nil)
+        #expect(
+            response.fields == [
+                .contentType: "text/html", .contentLength: "8", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT", .acceptRanges: "bytes",
+            ])
+    }
+
+    @Test func headDeliversTheResponseAlone() async throws {
+        let house = try FileHarness()
+        try house.folder.write("12345".utf8, to: "x.txt")
+        let recording = try await house.load(house.url(of: "x.txt"), method: .head, fields: [.range: "bytes=0-1"])
+        #expect(recording.response?.expectedLength == 5)
+        #expect(recording.response?.fields[.contentRange] == nil)
+        #expect(recording.pieces.isEmpty)
+        #expect(recording.finishes == 1)
+        #expect(recording.breaches.isEmpty)
+    }
+
+    @Test(arguments: ["?query", "#fragment", "?a=b#c"]) func queryAndFragmentAreIgnored(_ suffix: String) async throws {
+        let house = try FileHarness()
+        try house.folder.write("x".utf8, to: "f")
+        #expect(try await house.load(house.url(of: "f") + suffix).bytes == Array("x".utf8))
+    }
+
+    @Test func symbolicLinksAreFollowed() async throws {
+        let house = try FileHarness()
+        try house.folder.write("target".utf8, to: "real/file.json")
+        try house.folder.makeLink("link", to: "real")
+        try house.folder.makeLink("name.txt", to: "link/file.json")
+        let recording = try await house.load(house.url(of: "name.txt"))
+        #expect(recording.bytes == Array("target".utf8))
+        #expect(recording.response?.mimeType == .plainText, "the name that was asked for decides")
+    }
+
+    @Test func unknownNameIsBytes() async throws {
+        let house = try FileHarness()
+        try house.folder.write("x".utf8, to: "no-ending")
+        #expect(try await house.load(house.url(of: "no-ending")).response?.mimeType == .octetStream)
+    }
+
+    @Test func fileOfTheKernelWithoutASizeIsReadToItsEnd() async throws {
+        let house = try FileHarness()
+        let recording = try await house.load("file:///proc/version", fields: [.range: "bytes=0-3"])
+        #expect(recording.bytes == FileManager.default.contents(atPath: "/proc/version").map(Array.init))
+        #expect(!recording.bytes.isEmpty)
+        #expect(recording.response?.expectedLength == nil)
+        #expect(recording.response?.fields[.acceptRanges] == nil)
+        #expect(recording.finishes == 1)
+    }
+
+    @Test func fileWithoutABlockKeepsItsSize() async throws {
+        let house = try FileHarness()
+        try house.folder.write([], to: "hole")
+        try house.folder.resize("hole", to: 100_000)
+        let recording = try await house.load(house.url(of: "hole"))
+        #expect(recording.response?.expectedLength == 100_000)
+        #expect(recording.holds([UInt8](repeating: 0, count: 100_000)))
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+import PortolanCore
+import PortolanPlugins
+import Testing
+
+/// A plugin that breaks the contract: its load fails by the rule's name, and nothing else happens.
+@Suite struct BreachTests {
+    struct Breach: CustomTestStringConvertible {
+        let url: String
+        let rules: [String]
+        init(_ url: String, _ rules: String...) {
+            self.url = url
+            self.rules = rules
+        }
+        var testDescription: String { url }
+    }
+
+    /// Breaches that fail the load.
+    static let failing: [Breach] = [
+        Breach("fixture://data-before-response", "ORDER-01"),
+        Breach("fixture://finish-before-response", "ORDER-01"),
+        Breach("fixture://no-end", "ORDER-02"),
+        Breach("fixture://overlap", "ORDER-05", "THREAD-01"),
+        Breach("fixture://event-in-make", "ORDER-06", "LIFE-01"),
+        Breach("fixture://second-response", "ORDER-08"),
+        Breach("fixture://confirms-nothing", "ORDER-10"),
+        Breach("fixture://fail-without-error", "ORDER-11"),
+        Breach("fixture://longer-than-expected", "BODY-02"),
+        Breach("fixture://shorter-than-expected", "BODY-02"),
+        Breach("fixture://bad-mime-type", "BODY-09"),
+        Breach("fixture://bad-charset", "BODY-09"),
+        Breach("fixture://unknown-storage", "CACHE-01"),
+        Breach("fixture://bad-field-name", "SEC-08"),
+        Breach("fixture://bad-field-value", "SEC-08"),
+        Breach("fixture://short-response", "DESC-05"),
+        Breach("fixture://short-error", "DESC-05"),
+        Breach("fixture://redirect-malformed", "REDIR-01"),
+        Breach("fixture://redirect-relative", "REDIR-01"),
+        Breach("fixture://redirect-nowhere", "REDIR-01"),
+        Breach("fixture://challenge-without-space", "CHAL-01"),
+        Breach("fixture://error-empty", "ERR-02"),
+        Breach("fixture://error-two-lines", "ERR-02"),
+        Breach("fixture://error-not-utf8", "ERR-02"),
+        Breach("fixture://error-too-long", "ERR-02"),
+        Breach("fixture://error-unpublished", "ERR-03"),
+        Breach("fixture://call-from-own-thread", "THREAD-01"),
+        Breach("fixture-events://call-from-own-thread", "THREAD-01"),
+    ]
+
+    @Test(arguments: failing)
+    func theLoadFailsByTheNameOfTheRule(_ breach: Breach) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestAttempt(plugin, breach.url)
+        attempt.run()
+        let error = try #require(attempt.client.error)
+        #expect(error.code == .protocolViolation)
+        #expect(breach.rules.contains(try #require(error.rule).id), "\(error.message)")
+        #expect(error.message.hasPrefix(error.rule?.id ?? "?"))
+        #expect(error.message.contains("org.portolan.fixture"))
+        #expect(attempt.client.events.filter(\.isEnd).count == 1)
+        plugin.waitUntilIdle()
+    }
+
+    /// Breaches after the load's end, which can only be reported.
+    @Test(arguments: [
+        Breach("fixture://two-finishes", "ORDER-02"),
+        Breach("fixture://fail-after-finish", "ORDER-02"),
+        Breach("fixture://data-after-finish", "ORDER-03"),
+        Breach("fixture://response-after-finish", "ORDER-03"),
+    ])
+    func whatComesAfterTheEndIsReported(_ breach: Breach) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestAttempt(plugin, breach.url)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.client.events.last == .finished)
+        #expect(attempt.breaches.map(\.id) == breach.rules)
+    }
+
+    /// Breaches where nobody listens to the load any more: they are logged.
+    @Test(arguments: [
+        Breach("fixture://event-in-destroy", "ORDER-06"),
+        Breach("fixture-events://event-in-destroy", "ORDER-06"),
+        Breach("fixture-events://event-in-stop", "CANCEL-01"),
+    ])
+    func whatComesFromDestroyOrStopIsLogged(_ breach: Breach) throws {
+        let log = RecordingLog()
+        let plugin = try Fixtures.plugin("fixture", logger: log.logger)
+        let attempt = try TestAttempt(plugin, breach.url)
+        attempt.start()
+        attempt.client.wait { $0.contains(.data(4)) }
+        if breach.url.hasSuffix("stop") { attempt.attempt.end(with: LoadError(.cancelled, message: "enough")) }
+        attempt.waitUntilEnded()
+        plugin.waitUntilIdle()
+        #expect(log.all.count { $0.contains("broke \(breach.rules[0])") } == 1, "\(log.all)")
+    }
+
+    @Test func dataAfterATakenRedirectIsReported() throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let client = RecordingClient { _, event in if case .redirect = event { .stopped } else { .keepGoing } }
+        let attempt = try TestAttempt(plugin, "fixture://data-after-redirect", client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(client.events == [.redirect("fixture://good")])
+        #expect(Set(attempt.breaches.map(\.id)) == ["ORDER-04"])
+    }
+
+    @Test func dataAfterTheAnswerStoppedIsReported() throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let client = RecordingClient { index, _ in index == 3 ? .stopped : .keepGoing }
+        let attempt = try TestAttempt(plugin, "fixture://data-after-stopped", client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(client.events == [.response(nil), .data(4), .data(4), .data(4)])
+        #expect(Set(attempt.breaches.map(\.id)) == ["FLOW-06"])
+    }
+
+    @Test(arguments: [
+        Breach("fixture-events://data-while-paused", "FLOW-01"),
+        Breach("fixture-events://finish-while-paused", "FLOW-07"),
+    ])
+    func eventsWhilePausedFailTheLoad(_ breach: Breach) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let client = RecordingClient { index, _ in index == 2 ? .pause : .keepGoing }
+        let attempt = try TestAttempt(plugin, breach.url, client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(client.error?.rule?.id == breach.rules[0])
+        #expect(client.events.count == 4)
+    }
+
+    @Test(arguments: ["fixture://good", "fixture-events://good"])
+    func aSoundLoadBreaksNothing(_ url: String) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestAttempt(plugin, url)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.client.events == [.response(4), .data(4), .finished])
+        #expect(attempt.client.bytes == Array("data".utf8))
+        #expect(attempt.client.response?.mimeType?.essence == "text/plain")
+        #expect(attempt.breaches.isEmpty)
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+/// Client functions that no fixture calls, called by closures in place of a plugin.
+@Suite struct ClientFunctionTests {
+    private func run(
+        _ plugin: InProcessPlugin, _ request: Request? = nil, cached: CachedResponse? = nil, client: RecordingClient = RecordingClient()
+    ) throws -> TestAttempt {
+        let attempt = try TestAttempt(plugin.handler, request ?? Request("inside:x"), cached: cached, client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        return attempt
+    }
+
+    private func text(_ attempt: TestAttempt) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
+
+    private var stored: CachedResponse {
+        get throws { CachedResponse(response: Response(url: try URLRecord(parsing: "inside:x")), body: .text("0123456789")) }
+    }
+
+    @Test func theStoredBodyIsReadFromAnyOffset() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            let client = unsafe load.client
+            unsafe client.respond()
+            for offset: Int64 in [7, 0, 4, 10, 400] {
+                var buffer = [UInt8](repeating: 0, count: 4)
+                let count = unsafe client.pointee.read_cached(client, offset, &buffer, 4)
+                unsafe client.deliver(String(decoding: buffer[..<Int(count)], as: UTF8.self) + ";")
+            }
+            unsafe client.finish()
+        })
+        #expect(text(try run(plugin, cached: stored)) == "789;0123;4567;;;")
+        #expect(text(try run(plugin)) == ";;;;;")
+    }
+
+    @Test func aStoredResponseIsConfirmed() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            unsafe load.client.pointee.cached_response_is_valid(load.client, nil)
+            unsafe load.client.finish()
+        })
+        #expect(try run(plugin, cached: stored).client.events == [.confirmed, .finished])
+        #expect(try run(plugin).client.error?.rule?.id == "ORDER-10")
+    }
+
+    private static func rewinding() throws -> InProcessPlugin {
+        unsafe try InProcessPlugin(run: { load in
+            let client = unsafe load.client
+            unsafe client.respond()
+            for _ in 0..<2 {
+                var buffer = [UInt8](repeating: 0, count: 100)
+                let count = unsafe client.pointee.read_body(client, &buffer, 100)
+                unsafe client.deliver(String(decoding: buffer[..<Int(max(0, count))], as: UTF8.self))
+                unsafe client.deliver("\(client.pointee.rewind_body(client));")
+            }
+            unsafe client.finish()
+        })
+    }
+
+    @Test func aBodyThatCanBeReadTwiceIsRewound() throws {
+        var request = try Request("inside:x")
+        request.body = .text("body")
+        #expect(text(try run(Self.rewinding(), request)) == "body1;body1;")
+    }
+
+    @Test func anotherBodyIsAskedFor() throws {
+        let first = HandFedBody()
+        first.feed(Array("first".utf8))
+        var request = try Request("inside:x")
+        request.body = first.body(length: nil)
+        let attempt = try run(Self.rewinding(), request, client: RecordingClient(newBody: .text("second")))
+        #expect(text(attempt) == "first1;second1;")
+        #expect(attempt.client.events.contains(.newBody))
+    }
+
+    @Test func withoutAnotherBodyThereIsNoRewinding() throws {
+        let first = HandFedBody()
+        first.feed(Array("first".utf8))
+        first.finish()
+        var request = try Request("inside:x")
+        request.body = first.body(length: nil)
+        #expect(text(try run(Self.rewinding(), request)) == "first0;0;")
+        #expect(text(try run(Self.rewinding())) == "0;0;")
+    }
+
+    @Test func sentTotalsThatFallBreakARule() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            unsafe load.client.pointee.did_send(load.client, 5)
+            unsafe load.client.pointee.did_send(load.client, 4)
+        })
+        let attempt = try run(plugin)
+        #expect(attempt.client.events.first == .sent(5))
+        #expect(attempt.client.error?.rule?.id == "ORDER-09")
+    }
+
+    @Test(arguments: [150, 99, 200, 0])
+    func anInterimResponseHasAStatusOfItsOwn(_ status: Int32) throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            var request: Int64 = 0
+            let client = unsafe load.client
+            _ = unsafe client.pointee.read_cached(client, 0, &request, 8)
+            var response = unsafe portolan_response()
+            unsafe response.size = UInt32(MemoryLayout<portolan_response>.size)
+            unsafe response.status = Int32(request)
+            unsafe client.pointee.did_receive_interim(client, &response)
+            unsafe client.respond()
+            unsafe client.finish()
+        })
+        var bytes = [UInt8](repeating: 0, count: 8)
+        bytes[0] = UInt8(status)
+        let attempt = try run(plugin, cached: CachedResponse(response: stored.response, body: .bytes(bytes)))
+        if status == 150 {
+            #expect(attempt.client.events == [.interim(150), .response(nil), .finished])
+        } else {
+            #expect(attempt.client.error?.code == .protocolViolation)
+        }
+    }
+
+    @Test func bytesAtNULLBreakARule() throws {
+        let plugin = unsafe try InProcessPlugin(run: { load in
+            unsafe load.client.respond()
+            _ = unsafe load.client.pointee.did_load(load.client, nil, 0)
+            _ = unsafe load.client.pointee.did_load(load.client, nil, 4)
+        })
+        let attempt = try run(plugin)
+        #expect(attempt.client.error?.rule?.id == "BODY-04")
+        #expect(attempt.client.events.count == 2)
+    }
+
+    @Test func aChallengeThatIsWithdrawnIsNotAnswered() throws {
+        let plugin = unsafe try InProcessPlugin(
+            start: { load in
+                let client = unsafe load.client
+                var challenge = unsafe portolan_challenge()
+                unsafe challenge.size = UInt32(MemoryLayout<portolan_challenge>.size)
+                unsafe challenge.method = PORTOLAN_ASK_PASSWORD
+                unsafe challenge.protocol = InProcessPlugin.string("inside")
+                unsafe challenge.host = InProcessPlugin.string("host")
+                unsafe challenge.port = -1
+                _ = unsafe client.pointee.did_receive_challenge(client, &challenge, nil)
+                unsafe client.pointee.did_cancel_challenge(client)
+                unsafe client.pointee.wake(client)
+            },
+            woken: { load in
+                unsafe load.client.respond()
+                unsafe load.client.finish()
+            })
+        let held = Monitor<AuthenticationChallenge?>(nil)
+        let attempt = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
+        held.withLock { $0 }?.answer(.cancel)
+        #expect(attempt.client.events == [.challenge(failures: 0), .challengeWithdrawn, .response(nil), .finished])
+    }
+
+    @Test func aSecondChallengeWhileOneWaitsBreaksARule() throws {
+        let plugin = unsafe try InProcessPlugin(start: { load in
+            let client = unsafe load.client
+            var challenge = unsafe portolan_challenge()
+            unsafe challenge.size = UInt32(MemoryLayout<portolan_challenge>.size)
+            unsafe challenge.method = PORTOLAN_ASK_SERVER_TRUST
+            unsafe challenge.protocol = InProcessPlugin.string("inside")
+            unsafe challenge.host = InProcessPlugin.string("host")
+            for _ in 0..<2 { _ = unsafe client.pointee.did_receive_challenge(client, &challenge, nil) }
+        })
+        let held = Monitor<AuthenticationChallenge?>(nil)
+        let attempt = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
+        #expect(attempt.client.error?.rule?.id == "CHAL-01")
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import CPortolan
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+/// What waits between an inner load and the plugin that pulls it.
+@Suite struct InnerLoadTests {
+    private let bytes = [UInt8](repeating: 1, count: 100_000)
+
+    private func deliver(_ load: InnerLoad) -> Flow {
+        unsafe bytes.withUnsafeBytes { unsafe load.didLoad($0.bytes) }
+    }
+
+    private func pull(_ load: InnerLoad) -> Int? {
+        guard case .value(let bytes) = unsafe load.pullBytes() else { return nil }
+        return bytes.count
+    }
+
+    @Test func theInnerLoadIsPausedWhenMuchWaitsAndResumedWhenItIsTaken() throws {
+        let inner = InnerLoad(outer: RecordingClient()) {}
+        #expect([deliver(inner), deliver(inner), deliver(inner)] == [.keepGoing, .keepGoing, .pause])
+        #expect(pull(inner) == 300_000)
+        #expect(pull(inner) == nil)
+        #expect(deliver(inner) == .keepGoing)
+    }
+
+    @Test func whatWasDeliveredBeforeAFailureIsPulledFirst() throws {
+        let inner = InnerLoad(outer: RecordingClient()) {}
+        _ = deliver(inner)
+        inner.didFail(with: StubHandler.failure)
+        #expect(pull(inner) == 100_000)
+        guard case .failed = unsafe inner.pullBytes() else {
+            Issue.record("the failure is missing")
+            return
+        }
+        let code = unsafe inner.pullError()?.pointee.code
+        #expect(code == LoadError.Code.connectionLost.rawValue)
+    }
+
+    @Test func afterTheCloseNothingIsTaken() {
+        let inner = InnerLoad(outer: RecordingClient()) {}
+        inner.close()
+        inner.close()
+        #expect(deliver(inner) == .stopped)
+    }
+
+    @Test func lentBytesStayUntilTheNextPull() {
+        var queue = ByteQueue()
+        let (first, second): ([UInt8], [UInt8]) = ([1, 2, 3], [4, 5])
+        unsafe queue.append(first.span.bytes)
+        let lent = unsafe queue.take()
+        unsafe queue.append(second.span.bytes)
+        let (seen, waiting) = unsafe (Array(lent), queue.count)
+        let next = unsafe Array(queue.take())
+        #expect(seen == first)
+        #expect(waiting == 2)
+        #expect(next == second)
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import PortolanCore
+import PortolanPlugins
+import Testing
+
+/// What a library has to be before any of it is used.
+@Suite struct LibraryTests {
+    @Test(arguments: [
+        ("missing_symbol", "DESC-01"), ("no_entry", "DESC-02"), ("wrong_major", "DESC-04"), ("other_abi_field", "DESC-04"),
+        ("zero_size", "DESC-05"), ("short_plugin", "DESC-05"), ("short_handler", "DESC-05"), ("short_loads", "DESC-05"),
+        ("null_make", "DESC-05"), ("null_loads", "DESC-05"), ("null_destroy", "DESC-05"), ("no_style", "DESC-05"),
+        ("both_styles", "DESC-05"), ("half_style", "DESC-05"), ("no_handlers", "DESC-05"), ("null_handlers", "DESC-05"),
+        ("null_handler", "DESC-05"), ("bad_identifier", "DESC-06"), ("identifier_not_utf8", "DESC-06"),
+        ("absent_identifier", "DESC-06"), ("long_identifier", "DESC-06"), ("bad_scheme", "DESC-08"), ("upper_scheme", "DESC-08"),
+        ("twice_scheme", "DESC-08"), ("empty_scheme", "DESC-08"), ("no_schemes", "DESC-08"), ("null_schemes", "DESC-08"),
+    ])
+    func aWrongLibraryIsRefusedByTheNameOfTheRule(_ name: String, _ rule: String) throws {
+        let error = #expect(throws: LoadError.self) { try Fixtures.plugin("descriptor-\(name)") }
+        #expect(error?.code == .pluginNotLoadable)
+        expectOneLine(error, startsWith: "\(rule): ", names: "descriptor-\(name).so")
+    }
+
+    @Test func aSoundLibraryDescribesItself() throws {
+        let plugin = try Fixtures.plugin("descriptor")
+        #expect(plugin.identifier == "org.portolan.variant")
+        #expect(plugin.name == "Variant")
+        #expect(plugin.vendor == "The Portolan authors")
+        #expect(plugin.version == "1.0.0")
+        #expect(plugin.handlers.map(\.identifier) == ["org.portolan.variant"])
+        #expect(plugin.handlers.map(\.schemes) == [.only(["variant"])])
+        #expect(plugin.handlers.map(\.traits) == [.blocking])
+    }
+
+    @Test func aMissingFileSaysSo() {
+        let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: "/nonexistent/plugin.so") }
+        expectOneLine(error, startsWith: "DESC-01: ", names: "/nonexistent/plugin.so")
+        #expect(error?.message.contains("No such file") == true)
+    }
+
+    @Test func aFolderIsNoLibrary() {
+        let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: Fixtures.folder) }
+        expectOneLine(error, startsWith: "DESC-01: ", names: Fixtures.folder)
+    }
+
+    @Test func aTextIsNoLibrary() {
+        let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: #filePath) }
+        expectOneLine(error, startsWith: "DESC-01: ", names: #filePath)
+        #expect(error?.message.contains("no shared library") == true)
+    }
+
+    @Test(arguments: [(18, [UInt8](arrayLiteral: 243, 0), "riscv"), (4, [1], "32 bits"), (5, [2], "big-endian")])
+    func aLibraryForAnotherMachineNamesBoth(_ offset: Int, _ bytes: [UInt8], _ found: String) throws {
+        let path = try Fixtures.altered("descriptor", at: offset, to: bytes)
+        defer { try? FileManager.default.removeItem(atPath: path) }  // because it only tidies up
+        let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: path) }
+        expectOneLine(error, startsWith: "DESC-01: ", names: path)
+        #expect(error?.message.contains(found) == true)
+        #expect(error?.message.contains("64 bits") == true)
+    }
+
+    @Test func aRefusalOfInitCarriesThePluginsWords() {
+        let error = #expect(throws: LoadError.self) { try Fixtures.plugin("descriptor-refuses_init") }
+        #expect(error?.code == .pluginRefused)
+        #expect((error?.cause as? LoadError)?.code == .notOffered)
+        expectOneLine(error, startsWith: "the plugin org.portolan.variant", names: "no tide today: wait for one")
+    }
+
+    @Test(arguments: [
+        ("refuses_make", LoadError.Code.accessDenied, "not on a Sunday"), ("refuses_silently", .protocolViolation, "ORDER-11"),
+    ])
+    func aRefusalOfMakeFailsTheLoad(_ name: String, _ code: LoadError.Code, _ text: String) throws {
+        let plugin = try Fixtures.plugin("descriptor-\(name)")
+        let attempt = try TestAttempt(plugin, "variant:x")
+        attempt.run()
+        #expect(attempt.client.error?.code == code)
+        #expect(attempt.client.error?.message.contains(text) == true)
+    }
+
+    @Test func twoInstancesOfOneLibraryLiveSideBySide() throws {
+        let first = try Fixtures.plugin("template", PluginConfiguration(json: #"{"greeting": "Ahoy"}"#))
+        let second = try Fixtures.plugin("template")
+        for (plugin, greeting) in [(first, "Ahoy, sea!\n"), (second, "Hello, sea!\n")] {
+            let attempt = try TestAttempt(plugin, "template://greet/sea")
+            attempt.run()
+            #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == greeting)
+        }
+    }
+
+    private func expectOneLine(_ error: LoadError?, startsWith start: String, names: String) {
+        let message = error?.message ?? ""
+        #expect(message.hasPrefix(start), "\(message)")
+        #expect(message.contains(names), "\(message)")
+        #expect(!message.contains("\n"))
+    }
+}

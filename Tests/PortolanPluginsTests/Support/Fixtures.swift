@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Logging
+import PortolanCore
+import PortolanPlugins
+
+/// The plugin libraries that `make` compiles from Tests/PluginFixtures and Plugins/Template.
+enum Fixtures {
+    /// `.build/fixtures` of the package, found from this file.
+    static let folder: String = {
+        var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+        parts.removeLast(4)
+        return (parts + [".build", "fixtures"]).joined(separator: "/")
+    }()
+
+    static func path(_ name: String) -> String { "\(folder)/\(name).so" }
+
+    static func plugin(
+        _ name: String, _ configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = .shared,
+        logger: Logger = Logger(label: "tests")
+    ) throws(LoadError) -> Plugin {
+        try Plugin(contentsOf: path(name), configuration: configuration, threads: threads, logger: logger)
+    }
+
+    /// A copy of a library with some of its bytes changed.
+    static func altered(_ name: String, at offset: Int, to bytes: [UInt8]) throws -> String {
+        var contents = try Data(contentsOf: URL(filePath: path(name)))
+        contents.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+        let copy = "\(folder)/altered-\(UInt64.random(in: 0 ... .max)).so"
+        try contents.write(to: URL(filePath: copy))
+        return copy
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+import Logging
+import PortolanCore
+
+/// A logger whose lines the test reads.
+final class RecordingLog: Sendable {
+    private let lines = Monitor<[String]>([])
+
+    var logger: Logger { Logger(label: "tests") { _ in Handler(log: self) } }
+    var all: [String] { lines.withLock { $0 } }
+
+    private struct Handler: LogHandler {
+        let log: RecordingLog
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            log.lines.signalling { $0.append("\(event.level) \(metadata["plugin"].map { "\($0)" } ?? "-"): \(event.message)") }
+        }
+    }
+}
