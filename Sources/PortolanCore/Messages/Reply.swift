@@ -3,11 +3,11 @@
 import Synchronization
 
 /// A callback for one answer: called once, by whoever answers first, and not while it is held back.
-final class Reply<Answer: Sendable>: Sendable {
+final class Reply<Value: Sendable>: Sendable {
     private struct State {
-        var callback: (@Sendable (Answer) -> Void)?
+        var callback: (@Sendable (Value) -> Void)?
         var isHeld = false
-        var answer: Answer?
+        var answer: Value?
 
         mutating func take() -> (@Sendable () -> Void)? {
             guard !isHeld, let answer, let callback else { return nil }
@@ -18,11 +18,11 @@ final class Reply<Answer: Sendable>: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ callback: @escaping @Sendable (Answer) -> Void) {
+    init(_ callback: @escaping @Sendable (Value) -> Void) {
         state = Mutex(State(callback: callback))
     }
 
-    func answer(_ answer: Answer) {
+    func answer(_ answer: Value) {
         state.withLock { state in
             if state.answer == nil { state.answer = answer }
             return state.take()

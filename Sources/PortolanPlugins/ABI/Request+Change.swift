@@ -57,18 +57,18 @@ extension Request {
     /// All names are taken out before any value goes in, so that two of a name are both kept.
     private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(Breach) {
         var names: [HTTPField.Name] = []
-        for unsafechange in unsafe changes {
+        for unsafe change in unsafe changes {
             let name = try unsafe HTTPField.Name(reading: change.name)
             fields[fields: name] = []
             names.append(name)
         }
-        for unsafe(name, change) in unsafe zip(names, changes) where unsafe change.value.isPresent {
+        for unsafe (name, change) in unsafe zip(names, changes) where unsafe change.value.isPresent {
             fields.append(try unsafe HTTPField(name: name, reading: change.value))
         }
     }
 
     private mutating func replaceProperties(_ changes: UnsafeBufferPointer<portolan_property>) throws(Breach) {
-        for unsafechange in unsafe changes {
+        for unsafe change in unsafe changes {
             guard let name = unsafe change.name.text, !name.isEmpty else {
                 throw Breach(.propertyIsWellFormed, "the name of a property is absent, empty or not UTF-8")
             }
