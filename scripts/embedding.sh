@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 work=$root/.build/embedding
-version=$(sed -n 's/.*portolanVersion = "\([^"]*\)".*/\1/p' Sources/Portolan/Version.swift)
+version=$(sed -n 's/.*portolanVersion = "\([^"]*\)".*/\1/p' Sources/PortolanCore/Version.swift)
 head=$(git rev-parse HEAD)
 
 if [ "$(cat "$work/commit" 2>/dev/null)" != "$head" ]; then

@@ -173,6 +173,11 @@ static void wait_in_read(fixture *f) { /* a system call of its own, which `stop`
     respond(f, -1);
     if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("nobody interrupted the read"));
 }
+static void wait_after_step(fixture *f) { /* the same, but the call before it has no answer that could tell it */
+    char byte;
+    f->client->did_reach(f->client, PORTOLAN_CONNECTED);
+    if (read(f->pipe[0], &byte, 1) != 1) fail_with(f, PORTOLAN_ERROR_IO_FAILED, PORTOLAN_STRING("nobody interrupted the read"));
+}
 static void interrupt(fixture *f) {
     if (write(f->pipe[1], "", 1) != 1) abort();
 }
@@ -183,6 +188,7 @@ static const breach blocking[] = {
     { .name = PORTOLAN_TEXT("good"), .act = whole },
     { .name = PORTOLAN_TEXT("until-stopped"), .act = until_stopped },
     { .name = PORTOLAN_TEXT("wait-in-read"), .act = wait_in_read, .in_stop = interrupt },
+    { .name = PORTOLAN_TEXT("wait-after-step"), .act = wait_after_step, .in_stop = interrupt },
     { .name = PORTOLAN_TEXT("data-before-response"), .act = data_before_response },
     { .name = PORTOLAN_TEXT("finish-before-response"), .act = finish_before_response },
     { .name = PORTOLAN_TEXT("no-end"), .act = no_end },

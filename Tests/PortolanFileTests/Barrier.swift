@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import PortolanCore
 
 /// Holds threads back until as many have come as were announced.

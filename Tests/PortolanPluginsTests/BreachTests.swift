@@ -61,6 +61,15 @@ import Testing
         plugin.waitUntilIdle()
     }
 
+    @Test(arguments: ["fixture://call-from-own-thread", "fixture://confirms-nothing", "fixture-events://call-from-own-thread"])
+    func whatALoadDoesAfterItsBreachIsNotAnother(_ url: String) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestAttempt(plugin, url)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.breaches.isEmpty)
+    }
+
     /// Breaches after the load's end, which can only be reported.
     @Test(arguments: [
         Breach("fixture://two-finishes", "ORDER-02"),

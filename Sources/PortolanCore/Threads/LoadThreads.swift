@@ -14,7 +14,7 @@ public final class LoadThreads: Sendable {
 
     private struct State {
         /// Jobs that wait for a place within the limit.
-        var waiting: [Job] = []
+        var waiting: [Job?] = []
         var firstWaiting = 0
         /// Jobs for threads that were idle when the job came.
         var handedOver: [(job: Job, isNested: Bool)] = []
@@ -39,7 +39,7 @@ public final class LoadThreads: Sendable {
 
         mutating func nextWaiting() -> Job? {
             guard firstWaiting < waiting.count else { return nil }
-            let job = waiting[firstWaiting]
+            let job = waiting[firstWaiting].take()
             firstWaiting += 1
             if firstWaiting > 64, firstWaiting * 2 > waiting.count {
                 waiting.removeFirst(firstWaiting)

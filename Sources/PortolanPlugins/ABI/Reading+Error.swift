@@ -18,8 +18,7 @@ extension LoadError {
         if domain == nil, !Self.isForPlugins(code) {
             throw Breach(
                 .codeIsPublished,
-                unsafe "the code \(error.code) is not one that portolan publishes for plugins; take the nearest, or give a domain of your own"
-            )
+                "the code \(code.rawValue) is none that is published for plugins; take the nearest, or give a domain of your own")
         }
         let message = try unsafe Self.message(of: error)
         self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause, depth: 1))

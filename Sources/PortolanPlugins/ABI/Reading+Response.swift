@@ -92,7 +92,7 @@ extension HTTPFields {
     /// - Throws: DESC-05 or SEC-08.
     init(reading start: UnsafePointer<portolan_field>?, count: Int) throws(Breach) {
         self.init()
-        for unsafe field in unsafe try UnsafeBufferPointer(start: start, counted: count, "fields") {
+        try unsafe UnsafeBufferPointer(start: start, counted: count, "fields").each { field throws(Breach) in
             append(try unsafe HTTPField(name: HTTPField.Name(reading: field.name), reading: field.value))
         }
     }

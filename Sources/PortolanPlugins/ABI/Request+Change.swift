@@ -57,18 +57,16 @@ extension Request {
     /// All names are taken out before any value goes in, so that two of a name are both kept.
     private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(Breach) {
         var names: [HTTPField.Name] = []
-        for unsafe change in unsafe changes {
-            let name = try unsafe HTTPField.Name(reading: change.name)
-            fields[fields: name] = []
-            names.append(name)
-        }
-        for unsafe (name, change) in unsafe zip(names, changes) where unsafe change.value.isPresent {
-            fields.append(try unsafe HTTPField(name: name, reading: change.value))
+        try unsafe changes.each { change throws(Breach) in names.append(try unsafe HTTPField.Name(reading: change.name)) }
+        for name in names { fields[fields: name] = [] }
+        try unsafe changes.each { change throws(Breach) in
+            guard unsafe change.value.isPresent else { return }
+            fields.append(try unsafe HTTPField(name: HTTPField.Name(reading: change.name), reading: change.value))
         }
     }
 
     private mutating func replaceProperties(_ changes: UnsafeBufferPointer<portolan_property>) throws(Breach) {
-        for unsafe change in unsafe changes {
+        try unsafe changes.each { change throws(Breach) in
             guard let name = unsafe change.name.text, !name.isEmpty else {
                 throw Breach(.propertyIsWellFormed, "the name of a property is absent, empty or not UTF-8")
             }

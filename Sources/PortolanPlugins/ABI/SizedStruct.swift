@@ -56,9 +56,13 @@ extension UnsafeBufferPointer {
         }
         unsafe self.init(start: start, count: count)
     }
+
+    func each(_ body: (Element) throws(Breach) -> Void) throws(Breach) {
+        for index in 0..<count { try unsafe body(self[index]) }
+    }
 }
 
-// The headers say which pointers are never NULL, and Swift believes them; a plugin may give NULL all the same. Through the number it is seen.
+// The headers say which pointers are never NULL, and Swift believes them. A plugin may give NULL all the same: through the number it is seen.
 
 extension UnsafePointer {
     var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }

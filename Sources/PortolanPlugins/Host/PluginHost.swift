@@ -6,9 +6,6 @@ import PortolanCore
 /// The host as one instance of a plugin sees it: its `portolan_host`, with the configuration and the log behind it.
 @safe
 final class PluginHost: Sendable {
-    /// This host's own version.
-    static let version = "0.1.0"
-
     /// The functions that a host offers beyond the contract, by identifier.
     typealias Extensions = @Sendable (_ identifier: String) -> UnsafeRawPointer?
 
@@ -31,7 +28,7 @@ final class PluginHost: Sendable {
         self.logger = logger
         unsafe self.configuration = unsafe Lent { arena in
             var lent = unsafe Configuration()
-            unsafe lent.version = arena.string(Self.version)
+            unsafe lent.version = arena.string(portolanVersion)
             unsafe lent.json = arena.string(configuration.json)
             unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
             return unsafe lent

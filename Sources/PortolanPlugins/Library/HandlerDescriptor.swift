@@ -43,7 +43,7 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
             throw Breach(.schemesAreWellFormed, "the handler \(identifier) names no scheme; name one, or set PORTOLAN_ANY_SCHEME")
         }
         var schemes: [String] = []
-        for unsafe string in unsafe UnsafeBufferPointer(start: start, count: handler.scheme_count) {
+        try unsafe UnsafeBufferPointer(start: start, counted: handler.scheme_count, "schemes").each { string throws(Breach) in
             let scheme = unsafe string.repairedText
             guard Text.isScheme(scheme) else {
                 throw Breach(

@@ -49,7 +49,9 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         let pointers = unsafe try UnsafeBufferPointer(start: plugin.handlers, counted: plugin.handler_count, "handlers")
         guard !pointers.isEmpty else { throw Breach(.structsAreWhole, "it lists no handler") }
         var handlers: [HandlerDescriptor] = []
-        for unsafe pointer in unsafe pointers { handlers.append(try unsafe HandlerDescriptor(portolan_handler.read(pointer))) }
+        try unsafe pointers.each { pointer throws(Breach) in
+            handlers.append(try unsafe HandlerDescriptor(portolan_handler.read(pointer)))
+        }
         self.handlers = handlers
     }
 

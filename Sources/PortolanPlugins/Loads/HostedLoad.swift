@@ -178,6 +178,8 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     func cut(with error: LoadError) {
         guard !isCut.exchange(true, ordering: .sequentiallyConsistent) else { return }
         noteOver()
+        // From here on no thread is in the load: what it still calls is answered here, and is not a second breach.
+        owner.store(0, ordering: .releasing)
         client.didFail(with: error)
         stopIfCut()
     }

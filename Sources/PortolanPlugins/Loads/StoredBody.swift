@@ -47,7 +47,7 @@ final class StoredBody {
             case .bytes: return count
             case .end: return 0
             case .failed(let error): throw LoadError(.ioFailed, message: "the stored response could not be read", cause: error)
-            case .wait: isReady.wait { $0 ? $0 = false : nil }
+            case .wait: isReady.wait { $0.takeTrue() }
             }
         }
     }
@@ -56,5 +56,14 @@ final class StoredBody {
         reader?.close()
         reader = nil
         position = 0
+    }
+}
+
+extension Bool {
+    /// Lets it down where it is up.
+    fileprivate mutating func takeTrue() -> Void? {
+        guard self else { return nil }
+        self = false
+        return ()
     }
 }
