@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 internal import PortolanCore
 
 /// A file that is on its way to a client: open, with the place up to which it was read.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 internal import PortolanCore
 
 /// The memory into which a load reads, piece after piece, while it has a thread.

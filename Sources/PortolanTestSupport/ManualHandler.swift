@@ -65,26 +65,36 @@ public final class ManualHandler: ProtocolHandler {
 public final class ManualLoad: ProtocolLoad {
     public enum Call: Hashable, Sendable { case start, stop, resume }
 
+    private struct State {
+        /// Not kept alive: the handler keeps its loads, and a client leads back to the handler.
+        weak var client: (any ProtocolClient)?
+        var calls: [Call] = []
+    }
+
     public let request: Request
-    public let client: any ProtocolClient
     private let onStart: @Sendable (ManualLoad) -> Void
-    private let received = Mutex<[Call]>([])
+    private let state: Mutex<State>
 
     init(_ request: Request, _ client: any ProtocolClient, _ onStart: @escaping @Sendable (ManualLoad) -> Void) {
         self.request = request
-        self.client = client
+        state = Mutex(State(client: client))
         self.onStart = onStart
     }
 
-    public var calls: [Call] { received.withLock { $0 } }
+    public var calls: [Call] { state.withLock { $0.calls } }
+
+    /// The load's client; after the load has ended and was let go, one that ignores everything.
+    public var client: any ProtocolClient { state.withLock { $0.client } ?? SilentClient.shared }
 
     public func startLoading() {
-        received.withLock { $0.append(.start) }
+        note(.start)
         onStart(self)
     }
 
-    public func stopLoading() { received.withLock { $0.append(.stop) } }
-    public func resumeLoading() { received.withLock { $0.append(.resume) } }
+    public func stopLoading() { note(.stop) }
+    public func resumeLoading() { note(.resume) }
+
+    private func note(_ call: Call) { state.withLock { $0.calls.append(call) } }
 
     // MARK: Short forms of events
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Portolan
 
 /// The body that `-d` names: the text itself, or a file's bytes as they are.

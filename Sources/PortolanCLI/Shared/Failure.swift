@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Portolan
 
 /// Why a command failed: what the shell and the person are told.

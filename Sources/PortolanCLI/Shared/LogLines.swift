@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Logging
 
 /// The log of loaders and plugins, on standard error where a person asked for it; elsewhere an error is one line and nothing else.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Answers challenges from the URL's user information, and passes the others on with the credential that it proposes.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import HTTPTypes
 
 /// A client that stands between a load and another client, and changes a few calls: every call it does not implement is forwarded.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// The order of one load's events: decides for each call between a load and its client whether it may pass.

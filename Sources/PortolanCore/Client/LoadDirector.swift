@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// What a stage of the client chain may ask of the task that it works for.
 package protocol LoadDirector: AnyObject, Sendable {
     /// The request of the attempt that runs.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Puts the calls into one load in turn: a call that comes while another runs is remembered and made by whoever runs.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import HTTPTypes
 
 /// What a load reports to: the one thing that a handler knows of the world behind it.

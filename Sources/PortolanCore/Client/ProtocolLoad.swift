@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// One load in progress, as a handler made it.
 ///
 /// All three calls may come on any thread, also while the load is calling its client; ``LoadTurns`` puts them in turn for a load that wants it so.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// Alarms by deadline: a binary heap, from which called-off alarms are swept when they are the greater part.
 package struct AlarmQueue {
     private var heap: [(deadline: Duration, alarm: LoadAlarm)] = []

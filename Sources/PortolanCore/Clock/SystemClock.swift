@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// The system's monotonic time, with one thread that waits for the next deadline.
 public final class SystemClock: LoadClock {
     public static let shared = SystemClock()

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// A question that a load asks before it can go on: who are you, or do you trust this server?
 ///
 /// Answered once, later, from any thread; further answers are ignored. A challenge that is dropped without an answer is answered with

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// The bytes that a request sends.
 public struct Body: Sendable {
     /// How many bytes it has; `nil` where that is not known beforehand.

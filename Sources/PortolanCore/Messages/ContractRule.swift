@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// A rule of the contract between a handler and the core, by the ID under which it is published.
 public struct ContractRule: Hashable, Sendable, CustomStringConvertible {
     public let id: String

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// A client's answer to what a load delivered.
 public enum Flow: Int32, Hashable, Sendable {
     /// Deliver nothing more, and owe no end. Final.

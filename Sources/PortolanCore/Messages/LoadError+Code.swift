@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 extension LoadError {
     /// What went wrong, as a number that stays the same over releases and crosses the plugin boundary unchanged
     /// (`portolan_code` in `portolan/error.h`).

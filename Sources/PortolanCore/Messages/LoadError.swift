@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// Why a load, or the set-up of one, failed.
 ///
 /// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values quoted,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// Percent-encoding, RFC 3986 §2.1.
 package enum PercentEncoding {
     /// The bytes that `text` stands for; a `%` that two hex digits do not follow stands for itself (WHATWG URL, "percent-decode").

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import HTTPTypes
 
 /// What is to be loaded: a URL, and everything a handler may want to know about how.

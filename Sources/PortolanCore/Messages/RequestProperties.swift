@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// The type of a value that rides on a request for one protocol.
 ///
 ///     enum FTPTransferMode: String, RequestPropertyValue, RequestPropertyKey {

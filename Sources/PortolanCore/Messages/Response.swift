@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import HTTPTypes
 
 /// What a handler says of a resource before its bytes.

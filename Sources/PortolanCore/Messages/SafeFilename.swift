@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// A file name from an untrusted source, made safe to create in a folder of the user's.
 struct SafeFilename {
     let text: String

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Decides each redirect, by the policy and by the caller, and has the task follow it.

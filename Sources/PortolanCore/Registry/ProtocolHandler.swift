@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// Makes loads for a protocol: the thing that is registered.
 ///
 /// Built-in or from a plugin library, a handler sees nothing of the loader but the client that each load reports to.

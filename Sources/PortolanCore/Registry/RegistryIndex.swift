@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// An immutable picture of a registry, by scheme.
 package final class RegistryIndex: Sendable {
     /// Newest first.

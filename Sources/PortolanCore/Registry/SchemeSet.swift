@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// The URL schemes a handler is asked for.
 public enum SchemeSet: Hashable, Sendable {
     /// Each request, of any scheme.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// The body of a load, in the pieces in which it comes: never empty, of any size up to what the handler delivers at once.
 ///
 /// Read it once. A reader that does not ask for more pauses the handler; when the sequence and its iterators are let go, the load is cancelled.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Hands a body over in pieces to one reader that asks for them: the sink of ``Loader/bytes(for:delegate:)``.

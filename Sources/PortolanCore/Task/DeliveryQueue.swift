@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// Where a delegate is called.
 public struct DeliveryQueue: Sendable {
     /// Runs jobs one after another, in order; `nil`: on the load's own threads, without a copy of the bytes.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// The counts behind ``LoadProgress``: written by the one thread that delivers, read by any.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import HTTPTypes
 
 /// Follows a load, in the order in which things happen, and decides where it asks.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// How far a load is, at one moment.
 public struct LoadProgress: Hashable, Sendable {
     /// Bytes of body received; of the current part, where there are several.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// One load, from the request to its end: redirects, challenges and several handlers included.

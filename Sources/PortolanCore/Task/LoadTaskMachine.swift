@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 /// The life of a task, through its attempts: which one runs, and who reports the end.
 struct LoadTaskMachine: ~Copyable {
     enum Phase {

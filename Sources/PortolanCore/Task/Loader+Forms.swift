@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import FoundationEssentials
 
 /// The caller's forms: each is a delegate of its own kind on the same ``LoadTask``.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import Logging
 
 /// Loads URLs of every scheme for which a handler is registered.

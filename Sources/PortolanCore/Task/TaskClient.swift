@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import HTTPTypes
 
 /// The last client of the chain: counts, and tells the task's delegate.

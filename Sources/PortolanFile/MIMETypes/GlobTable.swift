@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 internal import PortolanCore
 
 /// Patterns of file names, each with the type of the files it matches.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import PortolanCore
 
 /// Threads for short calls into plugins that must not be made where they are asked for: the turn that a `wake` brings, a `stop` that the

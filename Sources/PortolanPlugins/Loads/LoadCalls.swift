@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CPortolan
 
 /// How the host calls into a load, and how the load's client functions wait: all that differs between the two styles.

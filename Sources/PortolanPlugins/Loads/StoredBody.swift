@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import PortolanCore
 
 /// The body of the stored response that a load was made with, read from any offset. In call.

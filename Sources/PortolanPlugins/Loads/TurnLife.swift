@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import PortolanCore
 
 /// The life of an event-driven load as its plugin sees it: decides what each turn calls.

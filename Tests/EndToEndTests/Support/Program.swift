@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// The built `portolan`, run in a folder of its own.
@@ -60,9 +61,14 @@ final class Program {
         process.standardError = try FileHandle(forWritingTo: errors)
         try process.run()
         process.waitUntilExit()
-        let told = String(decoding: try Data(contentsOf: errors), as: UTF8.self)
+        let told = String(decoding: try Self.contents(of: errors), as: UTF8.self)
         return Outcome(
-            status: process.terminationStatus, output: try Data(contentsOf: sink), errors: told.split(separator: "\n").map(String.init))
+            status: process.terminationStatus, output: try Self.contents(of: sink), errors: told.split(separator: "\n").map(String.init))
+    }
+
+    /// Not by `Data(contentsOf:)`, which leaks its buffer where the file is empty.
+    private static func contents(of file: URL) throws -> Data {
+        try FileHandle(forReadingFrom: file).readToEnd() ?? Data()
     }
 
     // MARK: Files
@@ -82,7 +88,7 @@ final class Program {
     }
 
     func contents(of name: String) -> String? {
-        (try? Data(contentsOf: folder.appendingPathComponent(name))).map { String(decoding: $0, as: UTF8.self) }
+        (try? Self.contents(of: folder.appendingPathComponent(name))).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Hidden files too.

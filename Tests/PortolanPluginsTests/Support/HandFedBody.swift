@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import PortolanCore
 
 /// A body that has what the test puts into it.
