@@ -68,17 +68,16 @@ public final class ManualLoad: ProtocolLoad {
     private struct State {
         /// Not kept alive: the handler keeps its loads, and a client leads back to the handler.
         weak var client: (any ProtocolClient)?
+        var onStart: (@Sendable (ManualLoad) -> Void)?
         var calls: [Call] = []
     }
 
     public let request: Request
-    private let onStart: @Sendable (ManualLoad) -> Void
     private let state: Mutex<State>
 
     init(_ request: Request, _ client: any ProtocolClient, _ onStart: @escaping @Sendable (ManualLoad) -> Void) {
         self.request = request
-        state = Mutex(State(client: client))
-        self.onStart = onStart
+        state = Mutex(State(client: client, onStart: onStart))
     }
 
     public var calls: [Call] { state.withLock { $0.calls } }
@@ -88,7 +87,7 @@ public final class ManualLoad: ProtocolLoad {
 
     public func startLoading() {
         note(.start)
-        onStart(self)
+        state.withLock { $0.onStart.take() }?(self)
     }
 
     public func stopLoading() { note(.stop) }

@@ -97,7 +97,7 @@ import Testing
         let asked = Mutex<AuthenticationChallenge?>(nil)
         let delegate = RecordingDelegate(onChallenge: { challenge in asked.withLock { $0 = challenge } })
         loader(Self.guarded()).task(for: try Request("x://h/"), delegate: delegate).resume()
-        let challenge = try #require(asked.withLock { $0 })
+        let challenge = try #require(asked.withLock { $0.take() })
         challenge.answer(.continueWithout)
         challenge.answer(.cancel)
         #expect(delegate.text == "without")

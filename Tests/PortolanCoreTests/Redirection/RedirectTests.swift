@@ -86,7 +86,7 @@ import Testing
         task.resume()
         if later {
             #expect(delegate.events == [.redirect(try Self.url("hop:0"))])
-            let answer = try #require(waiting.withLock { $0 })
+            let answer = try #require(waiting.withLock { $0.take() })
             answer()
             answer()
         }
@@ -101,7 +101,7 @@ import Testing
         let task = loader(Self.hops).task(for: try Request("hop:1"), delegate: delegate)
         task.resume()
         task.cancel()
-        waiting.withLock { $0 }?()
+        waiting.withLock { $0.take() }?()
         #expect(delegate.events.last == .failed(.cancelled))
         #expect(delegate.events.count == 2)
     }

@@ -114,15 +114,13 @@ private struct Refusing: ProtocolHandler {
 private final class Registering: ProtocolHandler {
     let identifier = "registering"
     let schemes = SchemeSet.any
-    private let registry: ProtocolRegistry
-    private let isDone = Atomic(false)
+    /// Until it was used.
+    private let registry: Mutex<ProtocolRegistry?>
 
-    init(_ registry: ProtocolRegistry) { self.registry = registry }
+    init(_ registry: ProtocolRegistry) { self.registry = Mutex(registry) }
 
     func canInit(_ request: Request) -> Bool {
-        if !isDone.exchange(true, ordering: .relaxed) {
-            registry.register(StubHandler(identifier: "late") { _ in .text("late") })
-        }
+        registry.withLock { $0.take() }?.register(StubHandler(identifier: "late") { _ in .text("late") })
         return true
     }
 
