@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanData
+import PortolanTestSupport
 import Testing
 
 @Suite struct DataURLBodyTests {
@@ -56,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: 0..<30 as Range<UInt64>) func randomPlainTextIsDecodedAsTheStandardSays(seed: UInt64) {
-        var numbers = SeededNumbers(seed: seed)
+        var numbers = SeededGenerator(seed: seed)
         let fragments = [
             "%", "%%", "%4", "%41", "%e9", "%Zz", "\u{E9}", "a", "bcdefghijk", "0123456789abcdefghijklmnopqrstuvwxyz", ",", " ",
         ]
@@ -67,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: 0..<30 as Range<UInt64>) func randomBase64TextIsDecodedAsTheStandardSays(seed: UInt64) {
-        var numbers = SeededNumbers(seed: seed)
+        var numbers = SeededGenerator(seed: seed)
         let fragments = ["%20", " ", "%41", "%2B", "%2f", "%3D", "=", "QUJD", "Q", "QU", String(repeating: "az09+/AZ", count: 3)]
         for round in 0..<100 {
             var text = (0..<Int.random(in: 0...12, using: &numbers)).map { _ in fragments.randomElement(using: &numbers) ?? "" }.joined()
@@ -78,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: 0...200) func whatWasEncodedIsDecodedWhateverIsEscaped(length: Int) {
-        var numbers = SeededNumbers(seed: UInt64(length))
+        var numbers = SeededGenerator(seed: UInt64(length))
         let bytes = numbers.bytes(length)
         var text = ""
         for character in Reference.base64(bytes) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanData
+import PortolanTestSupport
 import Testing
 
 @Suite struct DataURLPiecesTests {
     /// URLs with bodies of some 200 bytes, one for each way that a body can be written, and what they stand for.
     static let samples: [(url: String, bytes: [UInt8])] = {
-        var numbers = SeededNumbers(seed: 7)
+        var numbers = SeededGenerator(seed: 7)
         let bytes = numbers.bytes(211)
         let plain = Array(String(repeating: "The quick brown fox. ", count: 10).utf8)
         let base64 = Reference.base64(bytes).map { String(Unicode.Scalar($0)) }

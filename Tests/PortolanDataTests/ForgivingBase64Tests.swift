@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanData
+import PortolanTestSupport
 import Testing
 
 @Suite struct ForgivingBase64Tests {
@@ -69,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: 0...200) func whatWasEncodedIsDecoded(length: Int) throws {
-        var numbers = SeededNumbers(seed: UInt64(length))
+        var numbers = SeededGenerator(seed: UInt64(length))
         let bytes = numbers.bytes(length)
         var text = Reference.base64(bytes)
         #expect(try ForgivingBase64.decode(text.span) == bytes)
@@ -84,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: 0..<40 as Range<UInt64>) func randomTextIsJudgedAsTheStandardSays(seed: UInt64) {
-        var numbers = SeededNumbers(seed: seed)
+        var numbers = SeededGenerator(seed: seed)
         let rare: [UInt8] = Array(" \t\n\r==-%\u{0}".utf8) + [0x0C, 0xFF, 0x80]
         for _ in 0..<100 {
             let length = Int.random(in: 0...150, using: &numbers)

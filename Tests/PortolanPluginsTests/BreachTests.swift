@@ -2,6 +2,7 @@
 
 import PortolanCore
 import PortolanPlugins
+import PortolanTestSupport
 import Testing
 
 /// A plugin that breaks the contract: its load fails by the rule's name, and nothing else happens.

@@ -2,6 +2,7 @@
 
 import PortolanCore
 import PortolanPlugins
+import PortolanTestSupport
 import Testing
 
 /// A load that is stopped, at every moment: nothing more comes of it, and it is destroyed once.

@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCore
 import PortolanPlugins
+import PortolanTestSupport
 import Testing
 
 /// A sound event-driven plugin with a thread and a socket of its own.
@@ -156,7 +157,7 @@ import Testing
         if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.resume() }
         attempt.waitUntilEnded()
         plugin.waitUntilIdle()
-        let redirect = Event.redirect("ticker://1")
+        let redirect = RecordingClient.Event.redirect("ticker://1")
         #expect(client.events == (isTaken ? [redirect] : [redirect, .response(0), .finished]))
         #expect(attempt.breaches.isEmpty)
     }

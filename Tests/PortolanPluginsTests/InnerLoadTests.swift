@@ -2,6 +2,7 @@
 
 import CPortolan
 import PortolanCore
+import PortolanTestSupport
 import Testing
 
 @testable import PortolanPlugins

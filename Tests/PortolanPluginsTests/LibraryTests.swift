@@ -3,6 +3,7 @@
 import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
+import PortolanTestSupport
 import Testing
 
 /// What a library has to be before any of it is used.

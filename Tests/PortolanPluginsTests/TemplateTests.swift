@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCore
 import PortolanPlugins
+import PortolanTestSupport
 import Testing
 
 /// The template, a blocking plugin: what it is given reaches it, and what it says arrives.
@@ -137,7 +138,7 @@ import Testing
             $0.fields[.accept] = "text/plain"
             $0.properties["org.example.kept"] = .integer(7)
         }
-        let redirect = Event.redirect("data:,x")
+        let redirect = RecordingClient.Event.redirect("data:,x")
         #expect(client.events == (answer == .stopped ? [redirect] : [redirect, .response(7), .data(7), .finished]))
         #expect(client.redirect?.fields[.authorization] == nil)
         #expect(client.redirect?.fields[.accept] == "text/plain")

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 /// The order of one load's events: decides for each call between a load and its client whether it may pass.
 ///
 /// A pure machine of four bytes, so that it fits in an atomic and an event costs one exchange before and one after its delivery.
@@ -84,8 +82,13 @@ struct EventOrder: Equatable, Sendable {
         case lateBreach(ContractRule)
     }
 
-    private(set) var phase = Phase.making
-    private(set) var flags: Flags = []
+    private(set) var phase: Phase
+    private(set) var flags: Flags
+
+    init(phase: Phase = .making, flags: Flags = []) {
+        self.phase = phase
+        self.flags = flags
+    }
 
     var isOver: Bool {
         switch phase {
@@ -247,11 +250,9 @@ struct EventOrder: Equatable, Sendable {
         flags.remove(.paused)
         return true
     }
-}
 
-// MARK: Which event is wrong where
+    // MARK: After the end
 
-extension EventOrder {
     private mutating func afterEnd(_ event: Event, rules: Rules) -> Verdict {
         switch phase {
         case .redirected where flags.contains(.sawStopped):
@@ -265,75 +266,5 @@ extension EventOrder {
         if event.hasAnswer, flags.contains(.sawStopped) { return .lateBreach(.stoppedIsLast) }
         if flags.contains(.stopReturned), !rules.mayOverrunStop { return .lateBreach(.stopIsKept) }
         return .drop
-    }
-
-    private func breach(by event: Event, rules: Rules) -> ContractRule? {
-        switch phase {
-        case .making: return .noEventFromMake
-        case .made: return .noEventBeforeStart
-        case .awaitingResponse, .deciding, .declined, .confirmed, .receiving, .trailing, .ended, .redirected, .stopped: break
-        }
-        if flags.contains(.paused) {
-            switch event {
-            case .finish: return .noFinishWhilePaused
-            case .interim, .redirect, .confirmation, .response, .data, .trailers: return .pauseIsKept
-            // No deliveries: the reader need not take anything.
-            case .failure, .sent, .step, .challenge, .challengeWithdrawn, .newBody: break
-            }
-        }
-        switch event {
-        case .failure, .step, .sent, .challengeWithdrawn: return nil
-        case .interim, .redirect: return phase == .awaitingResponse ? nil : lateHead
-        case .confirmation: return confirmationBreach(rules)
-        case .response: return responseBreach(rules)
-        case .data, .trailers, .finish: return bodyBreach(event)
-        case .challenge, .newBody: return phase == .confirmed || phase == .trailing ? .headBeforeBodyBeforeTrailers : nil
-        }
-    }
-
-    private var lateHead: ContractRule {
-        phase == .declined ? .nothingAfterRedirect : .headBeforeBodyBeforeTrailers
-    }
-
-    private func confirmationBreach(_ rules: Rules) -> ContractRule? {
-        switch phase {
-        case .awaitingResponse: rules.offersCached ? nil : .confirmsOnlyWhatWasOffered
-        case .receiving, .trailing: rules.offersCached ? .confirmedOrReplaced : .confirmsOnlyWhatWasOffered
-        case .making, .made, .deciding, .declined, .confirmed, .ended, .redirected, .stopped: lateHead
-        }
-    }
-
-    private func responseBreach(_ rules: Rules) -> ContractRule? {
-        switch phase {
-        case .awaitingResponse, .declined: nil
-        case .receiving: rules.allowsParts ? nil : .oneResponse
-        case .confirmed: .confirmedOrReplaced
-        case .making, .made, .deciding, .trailing, .ended, .redirected, .stopped: .headBeforeBodyBeforeTrailers
-        }
-    }
-
-    private func bodyBreach(_ event: Event) -> ContractRule? {
-        switch phase {
-        case .awaitingResponse, .declined: .responseFirst
-        case .confirmed: event == .finish ? nil : .noDataAfterConfirmation
-        case .trailing: event == .finish ? nil : .headBeforeBodyBeforeTrailers
-        case .receiving, .making, .made, .deciding, .ended, .redirected, .stopped: nil
-        }
-    }
-}
-
-extension EventOrder: AtomicRepresentable {
-    typealias AtomicRepresentation = UInt32.AtomicRepresentation
-
-    static func encodeAtomicRepresentation(_ value: consuming EventOrder) -> AtomicRepresentation {
-        UInt32.encodeAtomicRepresentation(UInt32(value.phase.rawValue) << 16 | UInt32(value.flags.rawValue))
-    }
-
-    static func decodeAtomicRepresentation(_ storage: consuming AtomicRepresentation) -> EventOrder {
-        let bits = UInt32.decodeAtomicRepresentation(storage)
-        var order = EventOrder()
-        order.phase = Phase(rawValue: UInt8(truncatingIfNeeded: bits >> 16)) ?? .stopped
-        order.flags = Flags(rawValue: UInt16(truncatingIfNeeded: bits))
-        return order
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTestSupport
 import Testing
 
 /// What holds for every text, tried on samples, their pieces, and mutations whose seed is fixed.
@@ -49,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: 0..<400) func mutationsKeepTheProperties(seed: UInt64) throws {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let samples = canonicalURLs + roughURLs
         let alphabet = Array("\t\n \0/\\?#@:[]%.|^<>\"'`{}abCeE2017x-é😀".unicodeScalars)
         var scalars = Array(samples[Int.random(in: samples.indices, using: &random)].unicodeScalars)

@@ -18,18 +18,3 @@ let roughURLs = [
     "http://0x7f.1/", "http://[1::1.2.3.4]:443/", "http://[::1", "http://h:99999/", "foo:/a/..//b", "foo://h/%2e%2E/%2e", "http://a%20b/",
     "data:text/html,<p>é</p> ?q #f", "https:/x:y@h:443?#", "blob:http://h/", "http://%31%32%37.1/", "ht!tp://x", "http://@/", "http://ä/",
 ]
-
-/// A small generator whose sequence depends on its seed alone.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}

@@ -3,6 +3,7 @@
 import Logging
 import PortolanCore
 import PortolanPlugins
+import PortolanTestSupport
 
 /// One load of a plugin's handler behind the core's gate, with everything that was broken written down.
 final class TestAttempt: AttemptObserver {

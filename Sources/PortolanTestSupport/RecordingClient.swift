@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import PortolanCore
+
+/// A client that writes down what it is told, and answers as the test says.
+public final class RecordingClient: ProtocolClient {
+    /// Something that a client was told.
+    public enum Event: Sendable, Equatable {
+        case interim(Int)
+        case response(Int?)
+        case data(Int)
+        case trailers
+        case redirect(String)
+        case confirmed
+        case sent(Int64)
+        case step(LoadStep)
+        case newBody
+        case challenge(failures: Int)
+        case challengeWithdrawn
+        case finished
+        case failed(LoadError)
+
+        public var isEnd: Bool {
+            switch self {
+            case .finished, .failed: true
+            default: false
+            }
+        }
+    }
+
+    private struct Record {
+        var events: [Event] = []
+        var bytes: [UInt8] = []
+        var response: Response?
+        var redirect: Request?
+        var challenge: AuthenticationChallenge?
+    }
+
+    private let record = Monitor(Record())
+    /// The answer to the event, counted from 0; called with no lock held.
+    private let onEvent: @Sendable (Int, Event) -> Flow
+    private let onChallenge: @Sendable (AuthenticationChallenge) -> Void
+    private let newBody: Body?
+
+    public init(
+        newBody: Body? = nil, onEvent: @escaping @Sendable (Int, Event) -> Flow = { _, _ in .keepGoing },
+        onChallenge: @escaping @Sendable (AuthenticationChallenge) -> Void = { _ in }
+    ) {
+        self.newBody = newBody
+        self.onChallenge = onChallenge
+        self.onEvent = onEvent
+    }
+
+    public var events: [Event] { record.withLock { $0.events } }
+    public var bytes: [UInt8] { record.withLock { $0.bytes } }
+    public var response: Response? { record.withLock { $0.response } }
+    public var redirect: Request? { record.withLock { $0.redirect } }
+
+    /// The load's error; `nil` if it finished or did not end by itself.
+    public var error: LoadError? {
+        guard case .failed(let error)? = events.last else { return nil }
+        return error
+    }
+
+    /// Waits until the condition holds for the events.
+    public func wait(until condition: ([Event]) -> Bool) {
+        record.wait { condition($0.events) ? () : nil }
+    }
+
+    public func waitForChallenge() -> AuthenticationChallenge {
+        record.wait { record in
+            defer { record.challenge = nil }
+            return record.challenge
+        }
+    }
+
+    @discardableResult
+    private func note(_ event: Event, _ change: (inout Record) -> Void = { _ in }) -> Flow {
+        let index = record.signalling { record in
+            record.events.append(event)
+            change(&record)
+            return record.events.count - 1
+        }
+        return onEvent(index, event)
+    }
+
+    public func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        note(.redirect(request.url.description)) { $0.redirect = request }
+    }
+    public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { note(.confirmed) }
+    public func didReceiveInterim(_ response: Response) { note(.interim(response.status?.code ?? 0)) }
+    public func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        note(.response(response.expectedLength.map { Int($0) })) { $0.response = response }
+    }
+    public func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+        return note(.data(copy.count)) { $0.bytes += copy }
+    }
+    public func didReceiveTrailers(_ fields: HTTPFields) { note(.trailers) }
+    public func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) { note(.sent(total)) }
+    public func didReach(_ step: LoadStep) { note(.step(step)) }
+    public func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
+        note(.newBody)
+        answer(newBody)
+    }
+    public func didReceive(_ challenge: AuthenticationChallenge) {
+        note(.challenge(failures: challenge.previousFailureCount)) { $0.challenge = challenge }
+        onChallenge(challenge)
+    }
+    public func didCancel(_ challenge: AuthenticationChallenge) { note(.challengeWithdrawn) }
+    public func didFinishLoading() { note(.finished) }
+    public func didFail(with error: LoadError) { note(.failed(error)) }
+    public func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.notOffered, message: "no loads inside this one"), client: client)
+    }
+}
