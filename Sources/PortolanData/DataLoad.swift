@@ -26,9 +26,13 @@ final class DataLoad: ProtocolLoad {
         self.client = client
     }
 
-    func startLoading() { turns.take(.start) { _ in begin() } }
-    func resumeLoading() { turns.take(.resume) { _ in deliver() } }
+    func startLoading() { turns.take(.start, perform: perform) }
+    func resumeLoading() { turns.take(.resume, perform: perform) }
     func stopLoading() { state.withLock { $0 = .over } }
+
+    private func perform(_ turn: LoadTurns.Turn) {
+        if turn == .start { begin() } else { deliver() }
+    }
 
     private func begin() {
         let decoder: DataURLDecoder

@@ -6,7 +6,7 @@ import PortolanTestSupport
 import Testing
 
 /// A load that is stopped, at every moment: nothing more comes of it, and it is destroyed once.
-@Suite struct CancelTests {
+@Suite(.timeLimit(.minutes(2))) struct CancelTests {
     static let cancelled = LoadError(.cancelled, message: "enough")
 
     enum How: CaseIterable {

@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanPlugins
 
 /// What crosses the boundary, in both directions.
-@Suite struct LentValueTests {
+@Suite(.timeLimit(.minutes(2))) struct LentValueTests {
     private func text(_ string: portolan_string) -> String? { unsafe string.text }
 
     @Test func aRequestIsLentWithAllItsParts() throws {

@@ -11,7 +11,7 @@ import Synchronization
 import Testing
 
 /// Plugins behind a real loader: redirects, challenges, nesting and threads as callers meet them.
-@Suite struct LoaderTests {
+@Suite(.timeLimit(.minutes(2))) struct LoaderTests {
     private let threads = LoadThreads(limit: 4)
 
     private func loader(_ names: String..., configure: (inout Loader.Configuration) -> Void = { _ in }) throws -> Loader {

@@ -5,7 +5,7 @@ import PortolanPlugins
 import Testing
 
 /// Loads inside loads, through `portolan.nested/1`, in both styles.
-@Suite struct NestedTests {
+@Suite(.timeLimit(.minutes(2))) struct NestedTests {
     private let stub = StubHandler()
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]

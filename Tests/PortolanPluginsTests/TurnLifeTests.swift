@@ -6,7 +6,7 @@ import Testing
 @testable import PortolanPlugins
 
 /// Every order in which the turns of an event-driven load can come.
-@Suite struct TurnLifeTests {
+@Suite(.timeLimit(.minutes(2))) struct TurnLifeTests {
     struct World: Hashable {
         var life = TurnLife()
         var starts = 0

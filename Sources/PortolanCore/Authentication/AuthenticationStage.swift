@@ -21,7 +21,7 @@ package final class AuthenticationStage: ClientStage {
             protectionSpace: challenge.protectionSpace, proposedCredential: isFirst ? proposed : nil,
             previousFailureCount: challenge.previousFailureCount, previousError: challenge.previousError
         ) { [self] answer in
-            waiting.withLock { if $0?.asked === challenge { $0 = nil } }
+            guard take(challenge) != nil else { return }  // withdrawn
             director.callerIsAsked(false)
             challenge.answer(Self.resolve(answer, for: challenge.protectionSpace, proposed: isFirst ? proposed : nil))
         }
@@ -31,12 +31,14 @@ package final class AuthenticationStage: ClientStage {
     }
 
     package func didCancel(_ challenge: AuthenticationChallenge) {
-        let passedOn = waiting.withLock { waiting -> AuthenticationChallenge? in
-            guard waiting?.asked === challenge else { return nil }
-            defer { waiting = nil }
-            return waiting?.passedOn
-        }
-        if let passedOn { next.didCancel(passedOn) }
+        guard let waiting = take(challenge) else { return }
+        director.callerIsAsked(false)
+        if let passedOn = waiting.passedOn { next.didCancel(passedOn) }
+    }
+
+    /// The challenge, if it still waits; from now on it does not.
+    private func take(_ challenge: AuthenticationChallenge) -> WaitingChallenge? {
+        waiting.withLock { $0?.asked === challenge ? $0.take() : nil }
     }
 
     /// Default handling of a password: the proposed one, else none. What the default for certificates is, the handler knows.

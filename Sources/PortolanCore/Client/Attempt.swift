@@ -49,19 +49,35 @@ package final class Attempt: ProtocolClient {
     }
 
     /// Ends the load: the client hears `error`, and nothing after it. Any thread; once it is over, does nothing.
-    package func end(with error: LoadError) {
+    ///
+    /// - Returns: `false` where nobody tells the client: a redirect was taken, and the next attempt had not begun.
+    @discardableResult
+    package func end(with error: LoadError) -> Bool {
         pendingEnd.withLock { $0 = $0 ?? error }
         switch order.update({ $0.end() }) {
-        case .nothing: return
+        case .nothing: return true
+        case .redirected: return false
         case .later: stopLoad()
         case .now:
             reportEnd()
             stopLoad()
             close()
         }
+        return true
     }
 
-    /// The reader wants more; a redirect that was offered is declined.
+    /// The task is over: so is this, if it is not yet. The client hears nothing.
+    func abandon() {
+        switch order.update({ $0.end() }) {
+        case .nothing, .redirected: break
+        case .later: stopLoad()
+        case .now:
+            stopLoad()
+            close()
+        }
+    }
+
+    /// The reader wants more.
     package func resume() {
         if order.update({ $0.resume() }) { currentLoad?.resumeLoading() }
     }
@@ -70,8 +86,14 @@ package final class Attempt: ProtocolClient {
         order.update { $0.suspend() }
     }
 
-    package func unsuspend() {
-        if order.update({ $0.unsuspend() }) { currentLoad?.resumeLoading() }
+    /// - Returns: whether ``resumeLoad()`` is to be called, when no lock is held.
+    func unsuspend() -> Bool { order.update { $0.unsuspend() } }
+
+    func resumeLoad() { currentLoad?.resumeLoading() }
+
+    /// A redirect that was offered is not taken.
+    package func declineRedirect() {
+        if order.update({ $0.declineRedirect() }) { currentLoad?.resumeLoading() }
     }
 
     /// A redirect whose decision was put off is taken.
@@ -102,7 +124,7 @@ package final class Attempt: ProtocolClient {
 
     /// The load is over: lets go of it, which also breaks the circle of load and client.
     private func close() {
-        load.withLock { $0 = nil }
+        _ = load.withLock { $0.take() }  // freed after the lock: it is the handler's code
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         observer.attemptEnded()
     }

@@ -47,6 +47,9 @@ struct EventOrder: Equatable, Sendable {
         /// `stopLoading` has returned.
         static let stopReturned = Self(rawValue: 1 << 8)
 
+        /// A redirect was declined while the question was still with the client.
+        static let declinedEarly = Self(rawValue: 1 << 9)
+
         static let holds: Self = [.heldByReader, .heldBySuspension]
     }
 
@@ -108,7 +111,7 @@ struct EventOrder: Equatable, Sendable {
         }
         if let rule = breach(by: event, rules: rules) { return .breach(rule) }
         flags.insert(.delivering)
-        flags.remove(.resumedEarly)
+        flags.remove([.resumedEarly, .declinedEarly])
         switch event {
         case .finish, .failure: phase = .ended
         case .response: phase = .receiving
@@ -159,7 +162,7 @@ struct EventOrder: Equatable, Sendable {
             phase = .redirected
             flags.insert(.sawStopped)
             return .over
-        case .pause where !flags.contains(.resumedEarly):
+        case .pause where !flags.contains(.declinedEarly):
             phase = .deciding
             flags.insert([.paused, .heldByReader])
             return .answer(.pause)
@@ -197,6 +200,8 @@ struct EventOrder: Equatable, Sendable {
     enum End: Equatable {
         /// It was over already.
         case nothing
+        /// A redirect was taken: nobody reports an end.
+        case redirected
         /// Report the end now.
         case now
         /// An event is being delivered: its thread reports the end.
@@ -205,7 +210,7 @@ struct EventOrder: Equatable, Sendable {
 
     /// Ends the load for the core's or the caller's reasons.
     mutating func end() -> End {
-        guard !isOver else { return .nothing }
+        guard !isOver else { return phase == .redirected ? .redirected : .nothing }
         phase = .stopped
         guard flags.contains(.delivering) else { return .now }
         flags.insert(.owesEnd)
@@ -226,12 +231,24 @@ struct EventOrder: Equatable, Sendable {
         flags.insert(.stopReturned)
     }
 
-    /// The reader wants more, or a redirect that was offered is not taken.
+    /// The reader wants more. While a redirect is being decided there is nothing to give.
     ///
     /// - Returns: whether the load is to be resumed.
     mutating func resume() -> Bool {
+        guard phase != .deciding else { return false }
         if flags.contains(.delivering) { flags.insert(.resumedEarly) }
-        if phase == .deciding { phase = .declined }
+        return release(.heldByReader)
+    }
+
+    /// A redirect that was offered is not taken.
+    ///
+    /// - Returns: whether the load is to be resumed.
+    mutating func declineRedirect() -> Bool {
+        guard phase == .deciding else {
+            if flags.contains(.delivering) { flags.insert(.declinedEarly) }
+            return false
+        }
+        phase = .declined
         return release(.heldByReader)
     }
 

@@ -23,7 +23,7 @@ public struct LoadTurns: ~Copyable, Sendable {
 
     /// Calls `perform` with `turn` now, or leaves it to the thread that is in a turn just now.
     ///
-    /// In the first case it goes on with the turns that other threads leave meanwhile.
+    /// In the first case it goes on with the turns that other threads leave meanwhile: `perform` gets theirs, too.
     public func take(_ turn: Turn, perform: (Turn) -> Void) {
         let before = state.bitwiseOr(Self.running | UInt16(turn.rawValue), ordering: .acquiringAndReleasing).oldValue
         guard before & Self.running == 0 else { return }

@@ -7,8 +7,15 @@ public protocol LoadClock: Sendable {
     /// Time since an origin of the clock's own; never goes back. May be a few milliseconds coarse.
     var now: Duration { get }
 
+    /// The same time, as finely as the clock can say it: for metrics.
+    var preciseNow: Duration { get }
+
     /// Calls the alarm's action when `deadline` has come, on a thread of the clock's.
     func schedule(_ alarm: LoadAlarm, at deadline: Duration)
+}
+
+extension LoadClock {
+    public var preciseNow: Duration { now }
 }
 
 /// Something to do at a time, unless it is called off.

@@ -10,10 +10,13 @@ public final class SystemClock: LoadClock {
     }
 
     private let monitor = Monitor(State())
+    /// What an alarm does may take its time, which is not to be that of the alarms after it.
+    private let threads = LoadThreads(limit: 64)
 
     public init() {}
 
     public var now: Duration { MonotonicTime.coarseNow }
+    public var preciseNow: Duration { MonotonicTime.now }
 
     public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
         let (needsThread, isNext) = monitor.withLock { state in
@@ -35,6 +38,14 @@ public final class SystemClock: LoadClock {
         }
     }
 
+    private func fire(_ alarm: LoadAlarm) {
+        do throws(LoadError) {
+            try threads.run(isNested: true) { alarm.fire() }
+        } catch {
+            alarm.fire()
+        }
+    }
+
     private func run() {
         while true {
             let next = monitor.withLock { $0.alarms.nextDeadline } ?? .seconds(3600) + MonotonicTime.now
@@ -45,7 +56,7 @@ public final class SystemClock: LoadClock {
                 }
             }
             let due = monitor.withLock { $0.alarms.removeDue(at: MonotonicTime.now) }
-            for alarm in due { alarm.fire() }
+            for alarm in due where alarm.isPending { fire(alarm) }
         }
     }
 }

@@ -7,17 +7,26 @@ public struct Body: Sendable {
     /// Whether ``makeReader()`` works more than once, so that the body can be sent again after a redirect or a challenge.
     public let isRewindable: Bool
     private let open: @Sendable () throws(LoadError) -> any BodyReader
+    private let onDiscard: (@Sendable () -> Void)?
 
     /// A body that comes from elsewhere.
     ///
     /// - Parameters:
     ///   - length: in bytes, if it is known; a reader that gives more or fewer makes the load fail.
     ///   - isRewindable: whether `open` can be called again, each time for a reader at the start.
-    public init(length: Int64?, isRewindable: Bool, open: @escaping @Sendable () throws(LoadError) -> any BodyReader) {
+    ///   - discard: called when the load is over, whether the body was read or not: nobody will read it any more. Unless it can be read again.
+    public init(
+        length: Int64?, isRewindable: Bool, discard: (@Sendable () -> Void)? = nil,
+        open: @escaping @Sendable () throws(LoadError) -> any BodyReader
+    ) {
         self.length = length
         self.isRewindable = isRewindable
         self.open = open
+        onDiscard = isRewindable ? nil : discard
     }
+
+    /// The load that was to send this body is over.
+    package func discard() { onDiscard?() }
 
     /// A reader at the first byte, which fails if it comes to more or fewer bytes than ``length``.
     public func makeReader() throws(LoadError) -> any BodyReader {
@@ -28,7 +37,7 @@ public struct Body: Sendable {
 
 /// Gives the bytes of a body, in order, to one caller at a time.
 public protocol BodyReader: AnyObject, Sendable {
-    /// Appends bytes to `buffer`, as many as there are and fit, without waiting.
+    /// Appends bytes to `buffer`, which has room for one at least, as many as there are and fit, without waiting.
     ///
     /// After ``BodyRead/wait``, `whenReady` is called once, on any thread, when another read is worth while; it may be called before this
     /// function returns. After any other answer it is not called.

@@ -17,9 +17,15 @@ public final class BodyPipe: Sendable {
         var isTaken = false
         var isClosed = false
         var reader: (@Sendable () -> Void)?
-        var writers: [CheckedContinuation<Void, Never>] = []
+        var writers: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
 
         var count: Int { buffer.count - first }
+        var takesBytes: Bool { !isClosed && end == nil }
+
+        mutating func takeWriters() -> [CheckedContinuation<Void, Never>] {
+            defer { writers = [:] }
+            return Array(writers.values)
+        }
     }
 
     private let capacity: Int
@@ -34,7 +40,7 @@ public final class BodyPipe: Sendable {
     ///
     /// - Parameter length: in bytes, if it is known; the load fails if another number is written.
     public func body(length: Int64? = nil) -> Body {
-        Body(length: length, isRewindable: false) { [self] () throws(LoadError) in
+        Body(length: length, isRewindable: false, discard: { [self] in close() }) { [self] () throws(LoadError) in
             let isFirst = state.withLock { state in
                 defer { state.isTaken = true }
                 return !state.isTaken
@@ -48,16 +54,22 @@ public final class BodyPipe: Sendable {
     ///
     /// - Throws: ``LoadError/Code/cancelled`` if nobody reads any more, or the body was ended before.
     public func write(_ bytes: [UInt8]) async throws(LoadError) {
-        await withCheckedContinuation { continuation in
-            let hasRoom = state.withLock { state in
-                if state.count < capacity || state.isClosed || state.end != nil { return true }
-                state.writers.append(continuation)
-                return false
+        let ticket = Ticket()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waits = state.withLock { state in
+                    guard state.count >= capacity, state.takesBytes, !Task.isCancelled else { return false }
+                    state.writers[ObjectIdentifier(ticket)] = continuation
+                    return true
+                }
+                if !waits { continuation.resume() }
             }
-            if hasRoom { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.writers.removeValue(forKey: ObjectIdentifier(ticket)) }?.resume()
         }
+        guard !Task.isCancelled else { throw LoadError(.cancelled, message: "the task that writes the body was cancelled") }
         let reader: (@Sendable () -> Void)? = try state.withLock { state throws(LoadError) in
-            guard !state.isClosed, state.end == nil else {
+            guard state.takesBytes else {
                 throw LoadError(.cancelled, message: "the body takes no more bytes: the load has ended, or the body was finished")
             }
             state.buffer += bytes
@@ -74,13 +86,17 @@ public final class BodyPipe: Sendable {
     public func fail(_ error: LoadError) { end(.failure(error)) }
 
     private func end(_ end: Result<Void, LoadError>) {
-        let reader = state.withLock { state -> (@Sendable () -> Void)? in
+        let (reader, writers) = state.withLock { state -> ((@Sendable () -> Void)?, [CheckedContinuation<Void, Never>]) in
             state.end = state.end ?? end
             defer { state.reader = nil }
-            return state.reader
+            return (state.reader, state.takeWriters())
         }
         reader?()
+        for writer in writers { writer.resume() }
     }
+
+    /// One call of `write` that waits.
+    private final class Ticket: Sendable {}
 
     fileprivate func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         let (bytes, answer, writers) = state.withLock { state -> ([UInt8], BodyRead, [CheckedContinuation<Void, Never>]) in
@@ -101,8 +117,7 @@ public final class BodyPipe: Sendable {
                 state.first = 0
             }
             guard state.count < capacity else { return (bytes, .bytes, []) }
-            defer { state.writers = [] }
-            return (bytes, .bytes, state.writers)
+            return (bytes, .bytes, state.takeWriters())
         }
         unsafe bytes.withUnsafeBytes { unsafe buffer.append(contentsOf: $0) }
         for writer in writers { writer.resume() }
@@ -115,8 +130,7 @@ public final class BodyPipe: Sendable {
             state.buffer = []
             state.first = 0
             state.reader = nil
-            defer { state.writers = [] }
-            return state.writers
+            return state.takeWriters()
         }
         for writer in writers { writer.resume() }
     }

@@ -54,11 +54,19 @@ extension RedirectPolicy {
                     + "load that URL itself if it is wanted")
         }
         var next = proposed
-        next.marks = current.marks
-        next.nestingDepth = current.nestingDepth
+        next.url = next.url.inheritingFragment(of: current.url)
         if !next.url.hasSameOrigin(as: current.url) {
             for name in Self.credentialFields { next.fields[name] = nil }
         }
         return next
+    }
+}
+
+extension URLRecord {
+    /// A redirect that names no fragment keeps the one that was asked for (Fetch Standard, "HTTP-redirect fetch").
+    fileprivate func inheritingFragment(of current: URLRecord) -> URLRecord {
+        guard fragment == nil, let fragment = current.fragment else { return self }
+        // `try?` because a canonical URL with a canonical fragment is one.
+        return (try? URLRecord(parsing: "\(description)#\(fragment)")) ?? self
     }
 }

@@ -48,7 +48,7 @@ package final class RedirectStage: ClientStage {
     }
 
     private func decide(on successor: Request, _ response: Response) -> Flow {
-        let box = DecisionBox()
+        let box = DecisionBox { [director] in director.follow(successor, wasPutOff: true) }
         ask(successor, response) { [self] decision in
             guard box.answer(decision) == .isLate else { return }
             switch decision {
@@ -66,7 +66,7 @@ package final class RedirectStage: ClientStage {
     }
 }
 
-/// One decision, which may come before or after someone stops waiting for it.
+/// One decision, which may come before or after someone stops waiting for it. A caller that lets go of the question has followed.
 private final class DecisionBox: Sendable {
     enum Arrival { case inTime, isLate, again }
 
@@ -77,6 +77,15 @@ private final class DecisionBox: Sendable {
     }
 
     private let state = Mutex(State.asked)
+    private let whenDropped: @Sendable () -> Void
+
+    init(whenDropped: @escaping @Sendable () -> Void) {
+        self.whenDropped = whenDropped
+    }
+
+    deinit {
+        if case .putOff = state.withLock({ $0 }) { whenDropped() }
+    }
 
     func answer(_ decision: RedirectDecision) -> Arrival {
         state.withLock { state in

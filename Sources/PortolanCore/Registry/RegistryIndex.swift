@@ -13,7 +13,7 @@ package final class RegistryIndex: Sendable {
         for entry in entries.reversed() {
             switch entry.handler.schemes {
             case .any: ofAnyScheme.append(entry)
-            case .only(let schemes): for scheme in Set(schemes) { byScheme[scheme, default: []].append(entry) }
+            case .only(let schemes): for scheme in Set(schemes.map { $0.lowercased() }) { byScheme[scheme, default: []].append(entry) }
             }
         }
         self.byScheme = byScheme
@@ -66,6 +66,14 @@ public struct Consultation: Hashable, Sendable {
         case cannotInit
         /// The handler issued this request itself, and is not asked for it again.
         case ownRequest
+
+        /// For a message, after the handler's name.
+        var reason: String {
+            switch self {
+            case .cannotInit: "refused it"
+            case .ownRequest: "is the handler that asks for it, and is not asked for its own request"
+            }
+        }
     }
 
     public let handler: String

@@ -30,7 +30,7 @@ final class ChunkQueue: DelegatingDelegate {
     private let state = Mutex(State())
 
     init(limit: Int, delegate: (any LoadDelegate)?) {
-        self.limit = limit
+        self.limit = max(0, limit)
         self.delegate = delegate
     }
 
@@ -57,6 +57,11 @@ final class ChunkQueue: DelegatingDelegate {
     /// Calls `body` once, with the next piece.
     func whenNext(of task: LoadTask, _ body: @escaping @Sendable (Piece) -> Void) {
         let (piece, resumes) = state.withLock { state -> (Piece?, Bool) in
+            guard state.reader == nil else {
+                return (
+                    .failure(LoadError(.badRequest, message: "a body is read by one reader at a time, and another one is waiting")), false
+                )
+            }
             let next = state.next(limit: limit)
             if next.0 == nil { state.reader = body }
             return next

@@ -23,7 +23,7 @@ public protocol LoadDelegate: AnyObject, Sendable {
 
     /// - Parameters:
     ///   - request: what would be loaded next, credentials for another origin already taken out.
-    ///   - decide: to be called once, now or later, from any thread.
+    ///   - decide: to be called once, now or later, from any thread; where it is let go of without a call, the redirect is followed.
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)
 

@@ -19,8 +19,9 @@ public struct LoadProgress: Hashable, Sendable {
 
 /// When a load did what.
 public struct LoadMetrics: Hashable, Sendable {
-    /// Time from the start of the load to each step that handlers reported, in order; redirects bring a step again.
+    /// Time from the start of the load to each step that handlers reported, in order; redirects bring a step again. The first 1024.
     public var steps: [Step] = []
+    static let stepLimit = 1024
     public var redirectCount = 0
     /// Time from the start to the first response.
     public var response: Duration?

@@ -12,16 +12,19 @@ public final class LoadTask: Sendable {
     let delegate: any LoadDelegate
     /// A limit on the whole body, for those who collect it.
     let bodyLimit: Int64?
+    private let parent: LoadTask?
     private let machine: Mutex<LoadTaskMachine>
     private let timer: LoadTimer
     let counts = LoadCounts()
     private let openQuestions = Atomic(0)
 
-    init(_ request: Request, loader: Loader, delegate: any LoadDelegate, bodyLimit: Int64? = nil) {
+    /// - Parameter parent: the load that this one lies in.
+    init(_ request: Request, loader: Loader, delegate: any LoadDelegate, bodyLimit: Int64? = nil, parent: LoadTask? = nil) {
         originalRequest = request
         self.loader = loader
         self.delegate = delegate
         self.bodyLimit = bodyLimit
+        self.parent = parent
         machine = Mutex(LoadTaskMachine(request: request))
         timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.filled(by: loader.configuration.timeouts))
     }
@@ -59,15 +62,24 @@ public final class LoadTask: Sendable {
             timer.start(self)
             launch(originalRequest)
         } else {
-            machine.withLock { $0.unsuspend() }?.unsuspend()
+            noteActivity()
+            machine.withLock { $0.unsuspend() }?.resumeLoad()
             readMore()
             (delegate as? any EventHoldingDelegate)?.taskWasResumed(self)
         }
     }
 
-    /// Delivers nothing more until ``resume()``; a handler that is told so stops fetching. What was handed to a delivery queue already still arrives.
+    /// Asks for nothing more until ``resume()``: the next delivery of the handler's is answered with a pause, so that it stops fetching.
+    ///
+    /// That delivery still comes, and so do events that have no answer, and a failure. On a delivery queue they wait for the resume.
     public func suspend() {
-        machine.withLock { $0.suspend() }?.suspend()
+        machine.withLock { $0.suspend() }
+    }
+
+    var resumeCount: Int { machine.withLock { $0.resumeCount } }
+
+    func suspend(unlessResumedSince count: Int) {
+        machine.withLock { $0.suspend(unlessResumedSince: count) }
     }
 
     /// Ends the load with ``LoadError/Code/cancelled``. Once it has ended, does nothing.
@@ -114,6 +126,7 @@ public final class LoadTask: Sendable {
 
     /// The reader has room again.
     func readMore() {
+        noteActivity()
         machine.withLock { $0.attempt }?.resume()
     }
 
@@ -130,6 +143,7 @@ public final class LoadTask: Sendable {
 
     func noteActivity() {
         timer.noteActivity()
+        parent?.noteActivity()
     }
 
     func note(_ change: (inout LoadMetrics, Duration) -> Void) {
@@ -139,34 +153,41 @@ public final class LoadTask: Sendable {
 
     /// The end has come; the delegate hears it once.
     func ended(with error: LoadError?) {
-        guard let children = machine.withLock({ $0.ended() }) else { return }
+        guard let (children, attempt) = machine.withLock({ $0.ended() }) else { return }
+        attempt?.abandon()
         note { $0.end = $1 }
         timer.stop()
         for child in children { child.stopLoading() }
+        if parent == nil { originalRequest.body?.discard() }
         delegate.loadTask(self, didEndWith: error)
     }
 }
 
 extension LoadTask: LoadDirector {
     package func follow(_ request: Request, wasPutOff: Bool) {
+        var request = request
+        (request.marks, request.nestingDepth) = (originalRequest.marks, originalRequest.nestingDepth)
+        for child in machine.withLock({ $0.takeChildren() }) { child.stopLoading() }
         let (attempt, launches) = machine.withLock { machine in (machine.attempt, machine.follow(request)) }
         if wasPutOff { attempt?.takeRedirect() }
         if launches { launch(request) }
     }
 
     package func declineRedirect() {
-        readMore()
+        noteActivity()
+        machine.withLock { $0.attempt }?.declineRedirect()
     }
 
     package func callerIsAsked(_ isAsked: Bool) {
         openQuestions.add(isAsked ? 1 : -1, ordering: .relaxed)
-        noteActivity()
+        timer.noteActivity()
+        parent?.callerIsAsked(isAsked)
     }
 
     package func end(with error: LoadError) {
         switch machine.withLock({ $0.end() }) {
         case .nothing: break
-        case .through(let attempt): attempt.end(with: error)
+        case .through(let attempt): if !attempt.end(with: error) { ended(with: error) }
         case .direct: ended(with: error)
         }
     }
@@ -191,6 +212,7 @@ extension LoadTask {
                     message: "\(request.url.shortDescription) lies in \(inner.nestingDepth) other loads; the limit is \(limit)"),
                 client: client)
         }
+        inner.marks = outer.marks
         if let handler = machine.withLock({ $0.attempt })?.handler {
             inner.marks.append(RequestMark(handler: handler, url: outer.url))
         }

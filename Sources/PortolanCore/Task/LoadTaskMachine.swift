@@ -15,6 +15,9 @@ struct LoadTaskMachine: ~Copyable {
     private(set) var chain: (any ProtocolClient)?
     private(set) var isSuspended = false
     var metrics = LoadMetrics()
+    private(set) var resumeCount = 0
+    /// Someone ends the running attempt: no redirect of its is followed any more.
+    private var isEnding = false
     private var children: [ObjectIdentifier: NestedLoad] = [:]
 
     init(request: Request) {
@@ -38,6 +41,7 @@ struct LoadTaskMachine: ~Copyable {
         guard case .created = phase else { return false }
         phase = .launching(nil, successor: nil)
         self.chain = chain
+        isSuspended = false
         return true
     }
 
@@ -69,6 +73,7 @@ struct LoadTaskMachine: ~Copyable {
     ///
     /// - Returns: whether the caller is to launch it; otherwise whoever launches now does.
     mutating func follow(_ request: Request) -> Bool {
+        guard !isEnding else { return false }
         switch phase {
         case .launching(let attempt, _):
             phase = .launching(attempt, successor: request)
@@ -82,13 +87,18 @@ struct LoadTaskMachine: ~Copyable {
         }
     }
 
-    mutating func suspend() -> Attempt? {
+    /// - Parameter count: what ``resumeCount`` was when the reason to suspend arose.
+    mutating func suspend(unlessResumedSince count: Int? = nil) {
+        guard count == nil || count == resumeCount else { return }
         isSuspended = true
-        return attempt
+        attempt?.suspend()
     }
 
+    /// - Returns: the attempt, where it is to be resumed.
     mutating func unsuspend() -> Attempt? {
         isSuspended = false
+        resumeCount &+= 1
+        guard let attempt, attempt.unsuspend() else { return nil }
         return attempt
     }
 
@@ -104,7 +114,9 @@ struct LoadTaskMachine: ~Copyable {
     mutating func end() -> End {
         switch phase {
         case .ended: return .nothing
-        case .running(let attempt), .launching(let attempt?, successor: nil): return .through(attempt)
+        case .running(let attempt), .launching(let attempt?, successor: nil):
+            isEnding = true
+            return .through(attempt)
         case .created, .launching:
             return .direct
         }
@@ -112,11 +124,17 @@ struct LoadTaskMachine: ~Copyable {
 
     /// The end has come to the end of the chain.
     ///
-    /// - Returns: the loads inside this one, to be stopped; `nil` where it had ended before.
-    mutating func ended() -> [NestedLoad]? {
+    /// - Returns: the loads inside this one and its attempt, to be stopped; `nil` where it had ended before.
+    mutating func ended() -> (children: [NestedLoad], attempt: Attempt?)? {
         guard !isOver else { return nil }
+        let attempt = self.attempt
         phase = .ended
         chain = nil
+        return (takeChildren(), attempt)
+    }
+
+    /// The loads inside the attempt that is over.
+    mutating func takeChildren() -> [NestedLoad] {
         defer { children = [:] }
         return Array(children.values)
     }

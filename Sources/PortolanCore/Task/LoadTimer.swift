@@ -7,7 +7,8 @@ final class LoadTimer: Sendable {
     private let clock: any LoadClock
     private let timeouts: Timeouts
     /// In nanoseconds of the clock.
-    private let startTime = Atomic<Int64>(0)
+    private let startTime = Atomic<Int64>(notStarted)
+    private static let notStarted = Int64.min
     private let lastActivity = Atomic<Int64>(0)
     private let alarm = Mutex<LoadAlarm?>(nil)
 
@@ -16,12 +17,14 @@ final class LoadTimer: Sendable {
         self.timeouts = timeouts
     }
 
+    /// Since the start; zero before it.
     var elapsed: Duration {
-        clock.now - .nanoseconds(startTime.load(ordering: .relaxed))
+        let start = startTime.load(ordering: .relaxed)
+        return start == Self.notStarted ? .zero : clock.preciseNow - .nanoseconds(start)
     }
 
     func start(_ task: LoadTask) {
-        let now = clock.now
+        let now = clock.preciseNow
         startTime.store(now.nanoseconds, ordering: .relaxed)
         lastActivity.store(now.nanoseconds, ordering: .relaxed)
         arm(task, at: nextDeadline(now))
@@ -49,19 +52,21 @@ final class LoadTimer: Sendable {
 
     private func arm(_ task: LoadTask, at deadline: Duration?) {
         guard let deadline else { return }
-        let alarm = LoadAlarm { [self] in expire(task) }
+        let alarm = LoadAlarm { [self] in expire(task, at: deadline) }
         self.alarm.withLock { $0 = alarm }
         clock.schedule(alarm, at: deadline)
         if task.state == .ended { stop() }
     }
 
-    private func expire(_ task: LoadTask) {
-        let now = clock.now
-        if let total = timeouts.total, elapsed >= total {
+    /// - Parameter deadline: has come, even where the clock is too coarse to say so yet.
+    private func expire(_ task: LoadTask, at deadline: Duration) {
+        let now = max(clock.now, deadline)
+        if let total = timeouts.total, now - .nanoseconds(startTime.load(ordering: .relaxed)) >= total {
             return task.end(with: Self.error("\(task.originalRequest.url.shortDescription) took longer than \(total) in all"))
         }
-        if task.isWaitingForCaller { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
-        if let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
+        let waits = task.isWaitingForCaller
+        if waits { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
+        if !waits, let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
             return task.end(with: Self.error("nothing came from \(task.currentRequest.url.shortDescription) for \(idle)"))
         }
         arm(task, at: nextDeadline(now))

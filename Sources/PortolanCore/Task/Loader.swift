@@ -68,9 +68,12 @@ public final class Loader: Sendable {
             let list = known.isEmpty ? "none; register a handler" : known.joined(separator: ", ")
             return LoadError(.unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)")
         }
-        let asked = explain(request).map { "\($0.handler): \($0.refusal?.rawValue ?? "")" }.joined(separator: ", ")
+        let asked = explain(request).map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
         return LoadError(
-            .unsupportedScheme, message: "no handler takes \(request.url.shortDescription), though '\(scheme)' is known; asked: \(asked)")
+            .unsupportedScheme,
+            message:
+                "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(asked.isEmpty ? "none was asked" : asked)"
+        )
     }
 
     func report(breachOf rule: ContractRule, by handler: String) {

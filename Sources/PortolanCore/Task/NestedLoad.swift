@@ -5,14 +5,14 @@ import Synchronization
 
 /// A load inside another one, as a handler sees it: a load that reports to the handler's client.
 ///
-/// Redirects and challenges are decided where the outer load's are.
+/// Redirects and challenges are decided where the outer load's are. What only concerns the inner request (bytes sent, steps) stays inside.
 final class NestedLoad: ProtocolLoad {
     let task: LoadTask
     private let relay: NestedRelay
 
     init(_ request: Request, outer: LoadTask, client: any ProtocolClient) {
         relay = NestedRelay(outer: outer, client: client)
-        task = LoadTask(request, loader: outer.loader, delegate: relay)
+        task = LoadTask(request, loader: outer.loader, delegate: relay, parent: outer)
     }
 
     func startLoading() { task.resume() }
@@ -40,14 +40,20 @@ private final class NestedRelay: LoadDelegate {
         isStopped.store(true, ordering: .releasing)
     }
 
+    /// A client that has had enough hears no end.
+    private func heed(_ flow: Flow) -> Flow {
+        if flow == .stopped { stop() }
+        return flow
+    }
+
     private var listens: Bool { !isStopped.load(ordering: .acquiring) }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        listens ? client.didReceive(response, storage: .notAllowed) : .stopped
+        listens ? heed(client.didReceive(response, storage: .notAllowed)) : .stopped
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        listens ? client.didLoad(bytes) : .stopped
+        listens ? heed(client.didLoad(bytes)) : .stopped
     }
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {
@@ -63,14 +69,17 @@ private final class NestedRelay: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
+        guard listens else { return decide(.deliver) }
         outer.delegate.loadTask(outer, willRedirectTo: request, response: response, decide: decide)
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        guard listens else { return challenge.answer(.cancel) }
         outer.delegate.loadTask(outer, didReceive: challenge)
     }
 
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
+        guard listens else { return }
         outer.delegate.loadTask(outer, didCancel: challenge)
     }
 

@@ -36,12 +36,17 @@ final class QueuedDelegate: EventHoldingDelegate {
         var isPaused = false
         var isDraining = false
 
-        mutating func put(_ event: Event) {
+        /// - Returns: events that nobody will hear of: to be let go of when no lock is held, for that may answer them.
+        mutating func put(_ event: Event) -> [Event] {
+            var dropped: [Event] = []
             if case .end(let error?) = event, error.code == .cancelled {
-                (events, first, waiting) = ([], 0, 0)
+                swap(&dropped, &events)
+                (first, waiting) = (0, 0)
             }
+            if case .sent = event, case .sent? = events.last, first < events.count { return dropped }
             events.append(event)
             waiting += event.size
+            return dropped
         }
 
         mutating func take(isSuspended: Bool) -> Event? {
@@ -65,7 +70,7 @@ final class QueuedDelegate: EventHoldingDelegate {
 
     init(_ delegate: any LoadDelegate, limit: Int, enqueue: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         self.delegate = delegate
-        self.limit = limit
+        self.limit = max(0, limit)
         self.enqueue = enqueue
     }
 
@@ -93,12 +98,12 @@ final class QueuedDelegate: EventHoldingDelegate {
 
     @discardableResult
     private func put(_ event: Event, of task: LoadTask) -> Flow {
-        let flow = state.withLock { state -> Flow in
-            state.put(event)
+        let (flow, dropped) = state.withLock { state -> (Flow, [Event]) in
+            let dropped = state.put(event)
             if state.waiting > limit { state.isPaused = true }
-            return state.isPaused ? .pause : .keepGoing
+            return (state.isPaused ? .pause : .keepGoing, dropped)
         }
-        scheduleDrain(task)
+        withExtendedLifetime(dropped) { scheduleDrain(task) }
         return flow
     }
 
@@ -123,17 +128,21 @@ final class QueuedDelegate: EventHoldingDelegate {
                 return (event, true)
             }
             if resumes { task.readMore() }
-            guard let event else { break }
+            guard let event else {
+                if isSuspended, !task.isSuspended { scheduleDrain(task) }
+                break
+            }
             deliver(event, of: task)
         }
     }
 
     private func deliver(_ event: Event, of task: LoadTask) {
+        let resumeCount = task.resumeCount
         switch event {
-        case .response(let response): obey(delegate.loadTask(task, didReceive: response), task)
+        case .response(let response): obey(delegate.loadTask(task, didReceive: response), task, resumeCount)
         case .data(let bytes):
             let span = bytes.span
-            obey(unsafe delegate.loadTask(task, didLoad: span.bytes), task)
+            obey(unsafe delegate.loadTask(task, didLoad: span.bytes), task, resumeCount)
         case .interim(let response): delegate.loadTask(task, didReceiveInterim: response)
         case .trailers(let fields): delegate.loadTask(task, didReceiveTrailers: fields)
         case .step(let step): delegate.loadTask(task, didReach: step)
@@ -147,10 +156,10 @@ final class QueuedDelegate: EventHoldingDelegate {
         }
     }
 
-    private func obey(_ flow: Flow, _ task: LoadTask) {
+    private func obey(_ flow: Flow, _ task: LoadTask, _ resumeCount: Int) {
         switch flow {
         case .keepGoing: break
-        case .pause: task.suspend()
+        case .pause: task.suspend(unlessResumedSince: resumeCount)
         case .stopped: task.cancel()
         }
     }

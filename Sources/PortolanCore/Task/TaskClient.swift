@@ -53,7 +53,10 @@ final class TaskClient: ProtocolClient {
 
     func didReach(_ step: LoadStep) {
         task.noteActivity()
-        task.note { $0.steps.append(LoadMetrics.Step(step: step, time: $1)) }
+        task.note { metrics, time in
+            guard metrics.steps.count < LoadMetrics.stepLimit else { return }
+            metrics.steps.append(LoadMetrics.Step(step: step, time: time))
+        }
         task.delegate.loadTask(task, didReach: step)
     }
 

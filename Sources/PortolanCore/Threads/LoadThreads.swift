@@ -87,7 +87,10 @@ public final class LoadThreads: Sendable {
                 while let job = state.nextWaiting() { orphans.append(job) }
                 return orphans
             }
-            for orphan in orphans { try run(orphan) }
+            for orphan in orphans {
+                // One that finds no thread either waits on, for the next job that does.
+                do throws(LoadError) { try run(orphan) } catch { monitor.withLock { $0.waiting.append(orphan) } }
+            }
             throw error
         }
     }

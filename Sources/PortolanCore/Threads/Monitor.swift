@@ -67,7 +67,7 @@ package final class Monitor<State>: @unchecked Sendable {
 
     /// As ``wait(for:)``, for at most `limit`; then `nil`.
     package func wait<Result>(atMost limit: Duration, for body: (inout State) -> Result?) -> Result? {
-        let deadline = MonotonicTime.now + limit
+        let deadline = MonotonicTime.now + min(max(limit, .zero), .seconds(1 << 32))
         var time = timespec(deadline)
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }

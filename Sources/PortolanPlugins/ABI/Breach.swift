@@ -39,6 +39,8 @@ extension ContractRule {
     static let challengeIsComplete = Self(id: "CHAL-01")
     static let storageIsPublished = Self(id: "CACHE-01")
     static let propertyIsWellFormed = Self(id: "PROP-02")
+    static let nestedIsOpen = Self(id: "NEST-08")
+    static let responseURLParses = Self(id: "BODY-11")
     static let canonicalIsGivenOnce = Self(id: "CANON-06")
     static let messageIsOneLine = Self(id: "ERR-02")
     static let codeIsPublished = Self(id: "ERR-03")

@@ -7,7 +7,7 @@ import PortolanCore
 extension Response {
     /// A response as a plugin gives it.
     ///
-    /// - Throws: DESC-05, BODY-02, BODY-09, REDIR-01, SEC-08 or ORDER-13.
+    /// - Throws: DESC-05, BODY-02, BODY-09, BODY-11, SEC-08 or ORDER-13.
     init(reading pointer: UnsafePointer<portolan_response>?, for request: Request, isInterim: Bool) throws(Breach) {
         self = try unsafe Response(portolan_response.read(pointer), for: request, isInterim: isInterim)
     }
@@ -29,7 +29,7 @@ extension Response {
 
     private static func url(of response: portolan_response, for request: Request) throws(Breach) -> URLRecord {
         guard unsafe response.url.isPresent else { return request.url }
-        return try unsafe URLRecord(reading: response.url, "a response's URL")
+        return try unsafe URLRecord(reading: response.url, "a response's URL", breaking: .responseURLParses)
     }
 
     private static func mimeType(of response: portolan_response) throws(Breach) -> MIMEType? {
@@ -78,13 +78,13 @@ extension CacheStoragePolicy {
 }
 
 extension URLRecord {
-    /// - Throws: REDIR-01 where the text is no absolute URL.
-    init(reading string: portolan_string, _ what: String) throws(Breach) {
-        guard let text = unsafe string.text else { throw Breach(.redirectParses, "\(what) is absent or not UTF-8") }
+    /// - Throws: `rule` where the text is no absolute URL.
+    init(reading string: portolan_string, _ what: String, breaking rule: ContractRule = .redirectParses) throws(Breach) {
+        guard let text = unsafe string.text else { throw Breach(rule, "\(what) is absent or not UTF-8") }
         do throws(URLSyntaxError) {
             self = try URLRecord(parsing: text)
         } catch {
-            throw Breach(.redirectParses, "\(what) does not parse: \(error)")
+            throw Breach(rule, "\(what) does not parse: \(error)")
         }
     }
 }
@@ -102,7 +102,7 @@ extension HTTPFields {
 extension HTTPField {
     /// - Throws: SEC-08 where the value is malformed (RFC 9110 §5.5).
     init(name: Name, reading value: portolan_string) throws(Breach) {
-        let bytes = unsafe value.array
+        let bytes = unsafe try value.array("the value of the field '\(name)'")
         guard Self.isValidValue(bytes) else {
             throw Breach(.fieldsAreWellFormed, "the value of the field '\(name)' holds CR, LF, NUL or another control character")
         }

@@ -59,7 +59,8 @@ extension Request {
     private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(Breach) {
         var names: [HTTPField.Name] = []
         try unsafe changes.each { change throws(Breach) in names.append(try unsafe HTTPField.Name(reading: change.name)) }
-        for name in names { fields[fields: name] = [] }
+        let replaced = Set(names)
+        fields = HTTPFields(fields.filter { !replaced.contains($0.name) })
         try unsafe changes.each { change throws(Breach) in
             guard unsafe change.value.isPresent else { return }
             fields.append(try unsafe HTTPField(name: HTTPField.Name(reading: change.name), reading: change.value))
@@ -86,7 +87,7 @@ extension PropertyValue {
                 throw Breach(.propertyIsWellFormed, "the property '\(name)' is a text, but is absent or not UTF-8")
             }
             self = .text(text)
-        case PORTOLAN_KIND_BYTES: self = unsafe .bytes(property.bytes.array)
+        case PORTOLAN_KIND_BYTES: self = try unsafe .bytes(property.bytes.array("the property '\(name)'"))
         case PORTOLAN_KIND_INTEGER: self = unsafe .integer(property.integer)
         case PORTOLAN_KIND_REAL: self = unsafe .real(property.real)
         case PORTOLAN_KIND_TRUTH: self = unsafe .truth(property.integer != 0)

@@ -48,11 +48,17 @@ extension portolan_error: @unsafe SizedStruct { static let structName = "portola
 extension portolan_challenge: @unsafe SizedStruct { static let structName = "portolan_challenge" }
 
 extension UnsafeBufferPointer {
+    /// No list of the contract is longer; a count beyond it was never set.
+    private static var largestCount: Int { 1 << 16 }
+
     /// The elements that a plugin counts at `start`.
     ///
     /// - Throws: DESC-05 where the count is beyond all reason, or there is a count but no elements.
     init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(Breach) {
-        guard unsafe count == 0 || (count > 0 && start != nil) else {
+        guard unsafe (0...Self.largestCount).contains(count) else {
+            throw Breach(.structsAreWhole, "\(UInt(bitPattern: count)) \(what) were counted, which is beyond all reason")
+        }
+        guard unsafe count == 0 || start != nil else {
             throw Breach(.structsAreWhole, "\(count) \(what) were counted, but no list of them was given")
         }
         unsafe self.init(start: start, count: count)

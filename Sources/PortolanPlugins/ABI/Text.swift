@@ -4,28 +4,36 @@ import CPortolan
 import PortolanCore
 
 extension portolan_string {
+    /// No string of the contract is longer; a length beyond it was never set.
+    private static let largestLength = 1 << 28
+
     var isPresent: Bool { unsafe bytes != nil }
 
-    /// The bytes, none where the string is absent.
-    var contents: UnsafeRawBufferPointer {
+    /// The bytes, none where the string is absent; `nil` where the length is beyond all reason (one over `Int.max` arrives negative).
+    private var contents: UnsafeRawBufferPointer? {
         guard let bytes = unsafe bytes else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
-        // A length beyond `Int.max` arrives negative.
-        return unsafe UnsafeRawBufferPointer(start: bytes, count: max(0, length))
+        guard unsafe (0...Self.largestLength).contains(length) else { return nil }
+        return unsafe UnsafeRawBufferPointer(start: bytes, count: length)
     }
 
     /// The text; `nil` where it is absent or not UTF-8.
     var text: String? {
-        guard unsafe isPresent else { return nil }
+        guard unsafe isPresent, let contents = unsafe contents else { return nil }
         return unsafe String(validating: contents, as: UTF8.self)
     }
 
     /// The text, with what is not UTF-8 replaced; empty where it is absent.
     var repairedText: String {
-        unsafe String(decoding: contents, as: UTF8.self)
+        guard let contents = unsafe contents else { return "\u{FFFD}" }
+        return unsafe String(decoding: contents, as: UTF8.self)
     }
 
-    var array: [UInt8] {
-        unsafe Array(contents)
+    /// - Throws: DESC-05 where the length is beyond all reason.
+    func array(_ what: String) throws(Breach) -> [UInt8] {
+        guard let contents = unsafe contents else {
+            throw Breach(.structsAreWhole, "the length of \(what) is \(unsafe UInt(bitPattern: length)), which is beyond all reason")
+        }
+        return unsafe Array(contents)
     }
 }
 

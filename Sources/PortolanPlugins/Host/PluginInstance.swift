@@ -11,6 +11,7 @@ final class PluginInstance: @unchecked Sendable {  // … because what it holds 
     /// What `init` returned.
     let state: UnsafeMutableRawPointer?
     private let host: PluginHost
+    let helpers = HelperThreads()
     /// Loads between `make` and `destroy`.
     private let liveLoads = Monitor(0)
 

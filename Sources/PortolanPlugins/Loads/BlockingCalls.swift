@@ -49,8 +49,9 @@ final class BlockingCalls: LoadCalls {
         load.closeNested()
         switch action {
         case .nothing: break
-        case .callStop: callStop(load)
-        case .destroy: HelperThreads.run { load.destroy() }
+        // Whoever stops a load waits neither for the plugin's `stop` nor for its threads to be joined.
+        case .callStop: load.plugin.helpers.run(isNested: load.isNested) { [self] in callStop(load) }
+        case .destroy: load.plugin.helpers.run(isNested: load.isNested) { load.destroy() }
         }
     }
 
@@ -73,7 +74,7 @@ final class BlockingCalls: LoadCalls {
 
     func clientReturned(_ load: HostedLoad) {
         guard load.isOver, monitor.withLock({ $0.life.takeOwedStop() }) else { return }
-        HelperThreads.run { [self] in callStop(load) }
+        load.plugin.helpers.run(isNested: load.isNested) { [self] in callStop(load) }
     }
 
     func pause() -> portolan_flow {

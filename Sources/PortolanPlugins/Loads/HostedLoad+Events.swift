@@ -9,10 +9,13 @@ extension HostedLoad {
     /// Runs of body bytes are the hot path: one look at the thread, and on to the client.
     func didLoad(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
         guard isInCall else { return stray() }
-        guard let bytes = unsafe bytes, length >= 0 else { return unsafe didLoadNothing(bytes, length) }
+        guard let bytes = unsafe bytes, UInt(bitPattern: length) <= Self.largestRun else { return unsafe didLoadNothing(bytes, length) }
         let flow = unsafe client.didLoad(UnsafeRawBufferPointer(start: bytes, count: length).bytes)
         return flow == .keepGoing ? PORTOLAN_CONTINUE : goOn(flow)
     }
+
+    /// No process has so much memory to lend.
+    private static var largestRun: UInt { 1 << 46 }
 
     private func didLoadNothing(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
         guard length == 0 else {

@@ -126,7 +126,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         stage.store(.destroying, ordering: .releasing)
         unsafe call { unsafe table.destroy?($0) }
         stage.store(.destroyed, ordering: .releasing)
-        for open in nested.withLock({ $0 }) { open.inner?.close() }
+        closeNested()
         nested.withLock { $0 = [] }
         upload.close()
         stored.close()
@@ -164,8 +164,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     /// From the core: nobody wants the rest. Any thread.
     func stop() {
         noteOver()
-        // A load that was cut off is stopped by a helper thread: this one may be the plugin's own.
-        guard !isCut.load(ordering: .acquiring) else { return }
+        guard !isCut.load(ordering: .acquiring) else { return }  // whoever cut it off stops it
         calls.stop(self)
     }
 
@@ -188,7 +187,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     /// A load that is cut off in its own `make` can't be stopped before there is one: then `make` does it, as the one or the other sees.
     private func stopIfCut() {
         guard isCut.load(ordering: .sequentiallyConsistent), stage.load(ordering: .sequentiallyConsistent) != .making else { return }
-        HelperThreads.run { [self] in calls.stop(self) }
+        calls.stop(self)
     }
 
     /// A breach that can't end the load, because it is over.
@@ -213,16 +212,11 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
 
     func open(_ inner: OpenNested) {
         nested.withLock { $0.append(inner) }
-        if isOver { inner.inner?.close() }
-    }
-
-    func close(_ open: OpenNested) {
-        nested.withLock { $0.removeAll { $0 === open } }
-        open.inner?.close()
+        if isOver { inner.letGo() }
     }
 
     /// The outer load is over: so are those inside. What the plugin holds of them stays valid.
     func closeNested() {
-        for open in nested.withLock({ $0 }) { open.inner?.close() }
+        for open in nested.withLock({ $0 }) { open.letGo() }
     }
 }

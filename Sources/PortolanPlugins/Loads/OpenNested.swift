@@ -2,21 +2,47 @@
 
 import CPortolan
 import PortolanCore
+import Synchronization
 
 /// What is behind a `portolan_nested`: an inner load that a plugin's load has open.
 ///
-/// It lives until the plugin closes it, or the outer load was destroyed.
+/// It lives until the outer load was destroyed: what a plugin still holds after `close` is a mistake that is seen, not a dangling pointer.
 @safe
-final class OpenNested: @unchecked Sendable {  // … because `load` is read only, and nothing else changes
-    /// `nil` for what `open` gives when no inner load may be opened: it says that the outer load is over, and can be closed.
-    let inner: InnerLoad?
+final class OpenNested: @unchecked Sendable {  // … because `load` is read only, and the rest is locked
+    private enum State {
+        case open(InnerLoad)
+        /// The outer load is over, or never could open one.
+        case idle
+        /// The plugin closed it.
+        case closed
+    }
+
+    private let state: Mutex<State>
     private weak let load: HostedLoad?
 
+    /// What `open` gives when no inner load may be opened: it says that the outer load is over, and can be closed.
     static let none = OpenNested(inner: nil, load: nil)
 
     private init(inner: InnerLoad?, load: HostedLoad?) {
-        self.inner = inner
+        state = Mutex(inner.map { .open($0) } ?? .idle)
         self.load = load
+    }
+
+    private var inner: InnerLoad? {
+        state.withLock { state in
+            if case .open(let inner) = state { inner } else { nil }
+        }
+    }
+
+    private var isClosed: Bool {
+        state.withLock { state in
+            if case .closed = state { true } else { false }
+        }
+    }
+
+    /// Ends the inner load, for the host's reasons. Any thread.
+    func letGo() {
+        inner?.close()
     }
 
     private convenience init(in load: HostedLoad) {
@@ -25,8 +51,10 @@ final class OpenNested: @unchecked Sendable {  // … because `load` is read onl
 
     var pointer: OpaquePointer { unsafe OpaquePointer(Unmanaged.passUnretained(self).toOpaque()) }
 
-    static func at(_ pointer: OpaquePointer) -> OpenNested {
-        unsafe Unmanaged<OpenNested>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
+    /// `nil` for NULL, which the header forbids.
+    static func at(_ pointer: OpaquePointer) -> OpenNested? {
+        guard let address = unsafe UnsafeRawPointer(bitPattern: UInt(bitPattern: pointer)) else { return nil }
+        return unsafe Unmanaged<OpenNested>.fromOpaque(address).takeUnretainedValue()
     }
 
     // MARK: What the plugin asks
@@ -57,7 +85,8 @@ final class OpenNested: @unchecked Sendable {  // … because `load` is read onl
         return open
     }
 
-    func response(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>) -> portolan_flow {
+    func response(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>?) -> portolan_flow {
+        guard let place = unsafe placed(place) else { return PORTOLAN_STOPPED }
         let answer = unsafe pull { unsafe $0.pullResponse() }
         switch unsafe answer {
         case .value(let response)?:
@@ -68,7 +97,8 @@ final class OpenNested: @unchecked Sendable {  // … because `load` is read onl
         }
     }
 
-    func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int64 {
+    func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int64 {
+        guard let place = unsafe placed(place) else { return Int64(PORTOLAN_STOPPED.rawValue) }
         let answer = unsafe pull { unsafe $0.pullBytes() }
         switch unsafe answer {
         case .value(let bytes)?:
@@ -81,22 +111,40 @@ final class OpenNested: @unchecked Sendable {  // … because `load` is read onl
     }
 
     func error() -> UnsafePointer<portolan_error>? {
-        guard let inner, let load, !load.isOver else { return nil }
+        guard let load = callable(), let inner, !load.isOver else { return nil }
         return unsafe inner.pullError()
     }
 
     func close() {
-        guard inner != nil else { return }
-        load?.close(self)
+        guard callable() != nil else { return }
+        let inner = self.inner
+        state.withLock { $0 = .closed }
+        inner?.close()
     }
 
-    /// What the inner load has, waited for where the outer load waits; `nil` where the outer load is over.
-    private func pull<Value>(_ poll: (InnerLoad) -> InnerLoad.Pull<Value>) -> InnerLoad.Pull<Value>? {
-        guard let inner, let load else { return nil }
+    /// The place for an answer, if the plugin gave one.
+    private func placed<Value>(_ place: UnsafeMutablePointer<Value>?) -> UnsafeMutablePointer<Value>? {
+        if unsafe place == nil { load?.cut(by: Breach(.structsAreWhole, "NULL was given where the answer of an inner load is to be put")) }
+        return unsafe place
+    }
+
+    /// The outer load, where this thread may ask for the inner one.
+    private func callable() -> HostedLoad? {
+        guard let load else { return nil }
         guard load.isInCall else {
             load.strayCall()
             return nil
         }
+        guard !isClosed else {
+            load.cut(by: Breach(.nestedIsOpen, "an inner load was used after it was closed"))
+            return nil
+        }
+        return load
+    }
+
+    /// What the inner load has, waited for where the outer load waits; `nil` where the outer load is over.
+    private func pull<Value>(_ poll: (InnerLoad) -> InnerLoad.Pull<Value>) -> InnerLoad.Pull<Value>? {
+        guard let load = callable(), let inner else { return nil }
         let waited = load.calls.wait { () -> InnerLoad.Pull<Value>? in
             let pull = poll(inner)
             if case .nothing = pull { return nil }
@@ -126,10 +174,10 @@ struct NestedTable: Sendable {
                 open: { client, change in
                     unsafe client.withLoad { unsafe OpenNested.open(in: $0, change.orNil).pointer }
                 },
-                response: { nested, place in unsafe OpenNested.at(nested).response(place) },
-                next: { nested, place in unsafe OpenNested.at(nested).next(place) },
-                error: { nested in unsafe OpenNested.at(nested).error() },
-                close: { nested in unsafe OpenNested.at(nested).close() }))
+                response: { nested, place in unsafe OpenNested.at(nested)?.response(place.orNil) ?? PORTOLAN_STOPPED },
+                next: { nested, place in unsafe OpenNested.at(nested)?.next(place.orNil) ?? Int64(PORTOLAN_STOPPED.rawValue) },
+                error: { nested in unsafe OpenNested.at(nested)?.error() },
+                close: { nested in unsafe OpenNested.at(nested)?.close() }))
         return unsafe UnsafePointer(table)
     }()
 }

@@ -11,18 +11,23 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
     /// A turn for `woken` is on its way to a helper thread.
     private let isWaking = Atomic(false)
 
-    func start(_ load: HostedLoad) { take(.start, load) }
-    func resume(_ load: HostedLoad) { take(.resume, load) }
-    func stop(_ load: HostedLoad) { take(.stop, load) }
-    func answered(_ load: HostedLoad) { take(.answered, load) }
+    func start(_ load: HostedLoad) { hand(over: .start, load) }
+    func resume(_ load: HostedLoad) { hand(over: .resume, load) }
+    func stop(_ load: HostedLoad) { hand(over: .stop, load) }
+    func answered(_ load: HostedLoad) { hand(over: .answered, load) }
 
     /// Several of these may bring one call; the flag is let down before the turn begins, so that none that comes later is lost.
     func notify(_ load: HostedLoad) {
         guard !isWaking.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        HelperThreads.run(isNested: load.isNested) { [self] in
+        load.plugin.helpers.run(isNested: load.isNested) { [self] in
             isWaking.store(false, ordering: .sequentiallyConsistent)
             take(.woken, load)
         }
+    }
+
+    /// A plugin's function may take its time, which is not to be the caller's.
+    private func hand(over turn: LoadTurns.Turn, _ load: HostedLoad) {
+        load.plugin.helpers.run(isNested: load.isNested) { [self] in take(turn, load) }
     }
 
     private func take(_ turn: LoadTurns.Turn, _ load: HostedLoad) {
@@ -39,13 +44,7 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
         case .destroy: load.destroy()
         case nil: break
         }
-        guard life.owesDestroy else { return }
-        if turn == .stop {
-            // Whoever stops a load does not wait for its threads to be joined.
-            HelperThreads.run { [self] in take(.destroy, load) }
-        } else {
-            take(.destroy, load)
-        }
+        if life.owesDestroy { take(.destroy, load) }
     }
 
     private func stopLoad(_ load: HostedLoad) {

@@ -25,12 +25,12 @@ public struct Plugin: Sendable {
     /// - Parameters:
     ///   - path: of the library; it is looked for nowhere else. Relative paths begin at the current folder.
     ///   - configuration: what the plugin is set up with.
-    ///   - threads: where its blocking loads run.
+    ///   - threads: where its blocking loads run; by default on 64 threads of its own, so that loads which hang are no other plugin's worry.
     ///   - logger: where its lines go, with its identifier as `plugin` in their metadata.
     /// - Throws: ``LoadError/Code/pluginNotLoadable``, with the rule that the library breaks, or ``LoadError/Code/pluginRefused``, with the
     ///   plugin's reason.
     public init(
-        contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = .shared,
+        contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = LoadThreads(limit: 64),
         logger: Logger = Logger(label: "portolan.plugins")
     ) throws(LoadError) {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: path))

@@ -33,7 +33,7 @@ import Testing
             name: "a redirect was declined", path: { after(started(), .redirect, .keepGoing) },
             cells: "ORDER-04 ORDER-04 ORDER-04 · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
         Row(
-            name: "a redirect was declined late", path: { resumed(after(started(), .redirect, .pause)) },
+            name: "a redirect was declined late", path: { declined(after(started(), .redirect, .pause)) },
             cells: "ORDER-04 ORDER-04 ORDER-04 · ORDER-01 ORDER-01 ORDER-01 · · · · · ·"),
         Row(
             name: "confirmed", path: { after(started(), .confirmation, .keepGoing) },
@@ -231,6 +231,12 @@ import Testing
     static func resumed(_ order: EventOrder) -> EventOrder {
         var order = order
         _ = order.resume()
+        return order
+    }
+
+    static func declined(_ order: EventOrder) -> EventOrder {
+        var order = order
+        _ = order.declineRedirect()
         return order
     }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanTestSupport
 import Synchronization
 import Testing
 
 @testable import PortolanCore
 
-@Suite struct BodyTests {
+@Suite(.timeLimit(.minutes(2))) struct BodyTests {
     @Test(arguments: [1, 3, 1000])
     func aBodyInMemoryCanBeReadTwice(size: Int) async throws {
         let body = Body.bytes(Array(0..<100))
@@ -45,6 +46,31 @@ import Testing
         let second = Task { try await pipe.write([4]) }
         reader.close()
         let error = try await #require(throws: LoadError.self) { try await second.value }
+        #expect(error.code == .cancelled)
+    }
+
+    @Test(arguments: ["finish", "fail", "cancel"])
+    func whoWaitsForRoomIsLetGo(by end: String) async throws {
+        let pipe = BodyPipe(capacity: 1)
+        try await pipe.write([1, 2, 3])
+        let second = Task { try await pipe.write([4]) }
+        switch end {
+        case "finish": pipe.finish()
+        case "fail": pipe.fail(LoadError(.ioFailed, message: "the source broke"))
+        default: second.cancel()
+        }
+        let error = try await #require(throws: LoadError.self) { try await second.value }
+        #expect(error.code == .cancelled)
+    }
+
+    /// Nobody reads the body of these loads.
+    @Test(arguments: ["ends:x", "nosuch:x"])
+    func whoWritesForALoadThatIsOverIsToldSo(url: String) async throws {
+        let loader = loader(StubHandler(schemes: .only(["ends"])) { _ in .text("done") })
+        let pipe = BodyPipe(capacity: 1)
+        let writer = Task { for _ in 0..<100 { try await pipe.write([1, 2, 3]) } }
+        _ = try? await loader.data(for: Request(url, body: pipe.body()))
+        let error = try await #require(throws: LoadError.self) { try await writer.value }
         #expect(error.code == .cancelled)
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct MessageTests {
+@Suite(.timeLimit(.minutes(2))) struct MessageTests {
     @Test(arguments: [
         ("a.txt", "a.txt"), ("", "download"), (".", "download"), ("..", "download"), ("../../etc/passwd", ".._.._etc_passwd"),
         ("a\u{0}b\nc", "a_b_c"), ("a\\b", "a_b"), ("gpj\u{202E}.exe", "gpj_.exe"), ("ünï.txt", "ünï.txt"),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct RedirectTests {
+@Suite(.timeLimit(.minutes(2))) struct RedirectTests {
     private static func url(_ text: String) throws -> URLRecord { try URLRecord(parsing: text) }
 
     /// `hop:N` redirects to `hop:N-1`, `hop:0` answers.

@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCore
 
 /// A handler that breaks the contract fails its load, and the error names the rule.
-@Suite struct BreachTests {
+@Suite(.timeLimit(.minutes(2))) struct BreachTests {
     struct Breach: Sendable, CustomTestStringConvertible {
         let rule: String
         let steps: @Sendable (ManualLoad) -> Void

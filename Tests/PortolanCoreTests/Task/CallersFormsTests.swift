@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct CallersFormsTests {
+@Suite(.timeLimit(.minutes(2))) struct CallersFormsTests {
     @Test func dataCollectsThePieces() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3], [4, 5]]) })
         let (body, response) = try await loader.data(from: "x:1")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct CancelTests {
+@Suite(.timeLimit(.minutes(2))) struct CancelTests {
     /// Everything a load can report, one event after another.
     private static let script: [@Sendable (ManualLoad) -> Void] = [
         { $0.client.didReach(.connected) },

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct DelegateFormTests {
+@Suite(.timeLimit(.minutes(2))) struct DelegateFormTests {
     @Test func aDelegateHearsEachEventInOrder() async throws {
         let handler = ManualHandler { load in
             load.client.didReach(.connected)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct NestedLoadTests {
+@Suite(.timeLimit(.minutes(2))) struct NestedLoadTests {
     @Test func anInnerLoadReportsToItsClient() async throws {
         let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
         #expect(try await String(decoding: loader.data(from: "relay:relay:relay:x:1").0, as: UTF8.self) == "inner")
@@ -22,7 +22,7 @@ import Testing
     @Test func aHandlerThatAsksForItselfIsNotAsked() async throws {
         let error = try await #require(throws: LoadError.self) { try await loader(Relay(strips: false)).data(from: "relay:x") }
         #expect(error.code == .unsupportedScheme)
-        #expect(error.message.contains("ownRequest"))
+        #expect(error.message.contains("own request"))
     }
 
     @Test func stoppingTheOuterLoadStopsTheInner() async throws {

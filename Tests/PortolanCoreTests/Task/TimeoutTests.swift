@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct TimeoutTests {
+@Suite(.timeLimit(.minutes(2))) struct TimeoutTests {
     private let clock = ManualClock()
     private let handler = ManualHandler()
 

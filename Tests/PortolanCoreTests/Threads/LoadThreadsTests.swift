@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortolanCore
 
-@Suite struct LoadThreadsTests {
+@Suite(.timeLimit(.minutes(2))) struct LoadThreadsTests {
     @Test func noMoreThanTheLimitRunAtOnce() throws {
         let threads = LoadThreads(limit: 3)
         let counts = Monitor((running: 0, most: 0, done: 0))
@@ -60,7 +60,7 @@ import Testing
     }
 }
 
-@Suite struct LoadTurnsTests {
+@Suite(.timeLimit(.minutes(2))) struct LoadTurnsTests {
     @Test func aTurnTakenWithinATurnComesAfterIt() {
         let turns = LoadTurns()
         let log = Mutex<[String]>([])

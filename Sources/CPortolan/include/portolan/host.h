@@ -37,7 +37,7 @@ struct portolan_host {
     const void *PORTOLAN_NULLABLE (*PORTOLAN_NONNULL extension)(portolan_host *, const char *identifier);
 
     /// Writes one line, UTF-8, without its newline, to wherever the user reads it: a plugin writes nothing to standard output or standard
-    /// error. The host copies. Never waits for a reader.
+    /// error. The host copies it; how long that takes is up to its log.
     /// [any]. Check: ERR-06, CHAL-09
     void (*log)(portolan_host *, portolan_level, portolan_string message);
 };
