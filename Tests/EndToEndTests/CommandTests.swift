@@ -47,6 +47,12 @@ import Testing
         #expect(outcome.text.contains("max-redirects"))
     }
 
+    @Test func filesAreCompleted() throws {
+        let script = try program.run("--generate-completion-script", "zsh").text
+        #expect(script.contains(/-o[^\n]*:file:_files/))
+        #expect(script.contains(/--plugin[^\n]*:path:_files/))
+    }
+
     @Test(arguments: [["--help"], ["get", "--help"], ["help", "stdio"], []])
     func helpIsNoError(arguments: [String]) throws {
         let outcome = try program.run(arguments)

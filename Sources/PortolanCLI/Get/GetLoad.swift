@@ -72,11 +72,12 @@ final class GetLoad: LoadDelegate {
             }
             try tell(.response(response))
             try output.begin(response)
-            if includesHead { try output.write(HeadText(response).text) }
+            if includesHead { try output.write(HeadText(response).text(forTerminal: output.isTerminal)) }
         }
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        if task.hasNoBody { return .keepGoing }
         do throws(Failure) {
             try output.write(bytes)
             monitor.withLock { $0.totals.bytes += Int64(bytes.byteCount) }

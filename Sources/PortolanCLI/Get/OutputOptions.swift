@@ -7,7 +7,8 @@ import Portolan
 struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("o"), .customLong("output")], parsing: .unconditional,
-        help: ArgumentHelp("Write the body to this file, which appears when it is whole; - is standard output.", valueName: "file"))
+        help: ArgumentHelp("Write the body to this file, which appears when it is whole; - is standard output.", valueName: "file"),
+        completion: .file())
     var file: String?
 
     @Flag(
