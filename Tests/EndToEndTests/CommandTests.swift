@@ -34,6 +34,24 @@ import Testing
         #expect((json?["version"] as? String)?.isEmpty == false)
     }
 
+    @Test func versionIsAnOptionToo() throws {
+        #expect(try program.run("--version").text == program.run("version").text)
+    }
+
+    @Test func pathsAreNoURLsButAreUnderstood() throws {
+        let file = try program.makeFile("a b")
+        let path = try #require(file.path.split(separator: "/").last.map { "./\($0)" })
+        for command in ["get", "explain"] {
+            let line = try #require(try program.run(command, path).errors.first)
+            #expect(line.hasPrefix("portolan: './a b' is no URL; for a file, write 'file:///"))
+            #expect(line.hasSuffix("/a%20b'"))
+        }
+    }
+
+    @Test func optionsThatCurlNeedsAreTaken() throws {
+        #expect(try program.run("get", "-sL", "data:,x").text == "x")
+    }
+
     @Test func exitStatusesAreListed() throws {
         let listed = try program.run("exit-codes")
         #expect(listed.lines.contains("   37  the resource does not exist or cannot be read, or is no regular file"))

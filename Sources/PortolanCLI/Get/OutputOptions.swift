@@ -30,6 +30,10 @@ struct OutputOptions: ParsableArguments {
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Tell on standard error what happens.")
     var isVerbose = false
 
+    /// As curl has it, but errors are told.
+    @Flag(name: [.customShort("s"), .customLong("silent")], help: .hidden)
+    var isSilent = false
+
     func validate() throws {
         if file != nil, usesSuggestedName { throw ValidationError("-o and -O exclude each other") }
         if isJSON, file == "-" { throw ValidationError("--json and '-o -' exclude each other: events go to standard output") }
@@ -55,7 +59,7 @@ struct OutputOptions: ParsableArguments {
         var observers: [any LoadObserver] = []
         if isVerbose { observers.append(VerboseLines()) }
         if isJSON { observers.append(EventLines(includesBody: goesToStandardOutput)) }
-        let hidesBar = isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal)
+        let hidesBar = isSilent || isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal)
         if Descriptor.standardError.isTerminal, !hidesBar { observers.append(ProgressBar(terminal: .standardError)) }
         return observers
     }

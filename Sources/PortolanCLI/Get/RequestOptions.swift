@@ -35,6 +35,10 @@ struct RequestOptions: ParsableArguments {
     @Option(name: .customLong("max-time"), help: ArgumentHelp("Give up when a URL takes longer than this in all.", valueName: "seconds"))
     var timeLimit: Double?
 
+    /// As curl has it; redirects are followed anyway.
+    @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
+    var followsRedirects = false
+
     func validate() throws {
         if let method, HTTPRequest.Method(method) == nil { throw ValidationError("-X: '\(method)' is no method") }
         for header in headers where Self.field(header) == nil {
@@ -50,12 +54,7 @@ struct RequestOptions: ParsableArguments {
     var timeout: Duration? { timeLimit.map { .seconds($0) } }
 
     func request(for url: String) throws(Failure) -> Request {
-        var request: Request
-        do throws(LoadError) {
-            request = try Request(url)
-        } catch {
-            throw Failure(error)
-        }
+        var request = try Request(argument: url)
         if asksHeadOnly { request.method = .head }
         if let data {
             request.body = try UploadBody.make(from: data)

@@ -53,7 +53,7 @@ enum StdioAnswer {
     }
 
     private static func error(_ error: LoadError) -> JSONValue {
-        ["code": .string(error.name), "message": .string(error.description)]
+        ["code": .string(error.name), "message": .string(error.words)]
     }
 }
 

@@ -13,6 +13,8 @@ import Testing
         arguments: [
             (["nosuch://x"], Int32(1), "portolan: no handler takes 'nosuch:' URLs; known schemes: data, file"),
             (["x"], 3, "portolan: bad URL \"x\""),
+            (["/nosuch/a b%?"], 3, "portolan: '/nosuch/a b%?' is no URL; for a file, write 'file:///nosuch/a%20b%25%3F'"),
+            (["./nosuch"], 3, "portolan: './nosuch' is no URL; for a file, write 'file:///' and its path from the root"),
             (["http://a b"], 3, "portolan: bad URL \"http://a b\""),
             (["data:x"], 3, "portolan: "),
             (["data:;base64,a"], 3, "portolan: the data: URL says ;base64"),
@@ -49,6 +51,6 @@ import Testing
 
     @Test func noControlCharacterReachesTheTerminal() throws {
         let outcome = try program.run("get", "-X", "a\u{1B}[31m\nb", "data:,x")
-        #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is no method (see 'portolan help')"#])
+        #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is no method (see 'portolan help get')"#])
     }
 }

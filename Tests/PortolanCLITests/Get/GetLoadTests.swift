@@ -98,6 +98,14 @@ import Testing
         #expect(log.contains("write b") == (code < 400))
     }
 
+    @Test(arguments: [(599, "", "is 599"), (404, "Not Found", "is 404 Not Found")])
+    func failNamesTheStatus(code: Int, reason: String, end: String) throws {
+        let (_, failure) = try load(refusesBadStatus: true) { client, request in
+            _ = client.didReceive(Response(url: request.url, status: .init(code: code, reasonPhrase: reason)), storage: .notAllowed)
+        }
+        #expect(failure?.message?.hasSuffix(end) == true)
+    }
+
     @Test func aLoadThatBreaksOffAbandonsItsOutput() throws {
         let (log, failure) = try load { client, request in
             _ = client.didReceive(Response(url: request.url), storage: .notAllowed)

@@ -17,9 +17,7 @@ struct HeadText {
         var fields = FieldList(of: response)
         fields.addLength(of: response)
         var lines: [String] = []
-        if let status = response.status {
-            lines.append(status.reasonPhrase.isEmpty ? "\(status.code)" : "\(status.code) \(status.reasonPhrase)")
-        }
+        if let status = response.status { lines.append(status.line) }
         lines += fields.pairs.map { "\($0.name): \($0.value)" }
         self.lines = lines
     }
@@ -28,4 +26,9 @@ struct HeadText {
     func text(forTerminal: Bool) -> String {
         lines.map { (forTerminal ? PlainText.line($0) : $0) + "\n" }.joined() + "\n"
     }
+}
+
+extension HTTPResponse.Status {
+    /// The code, and the reason phrase where there is one.
+    var line: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)" }
 }
