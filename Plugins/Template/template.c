@@ -7,7 +7,7 @@
  *   template://secret               asks for a password (guest, sesame)
  *   template://missing              fails
  *
- * The rules are named where they are kept; `portolan check` tries each. Everything is static but the entry (DESC-02). */
+ * The rules are named where they are kept. Everything is static but the entry (DESC-02). */
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdio.h>
@@ -63,6 +63,15 @@ static portolan_response text_response(int64_t length) {
                                 .text_encoding = PORTOLAN_TEXT("utf-8"), .expected_length = length };
 }
 
+/* The response. STOPPED also where that was all: HEAD asks for what GET would begin with, its length included, and no body. Bytes
+ * would be made for nobody, and a cache would take them for the resource's. */
+static portolan_flow respond(template_load *load, const portolan_response *response) {
+    portolan_flow flow = load->client->did_receive_response(load->client, response);
+    if (flow == PORTOLAN_STOPPED || !portolan_equal(load->request->method, PORTOLAN_STRING("HEAD"))) return flow;
+    load->client->did_finish(load->client);
+    return PORTOLAN_STOPPED;
+}
+
 static void serve_greeting(template_load *load) {
     const portolan_string name = { load->text, load->text_length };
     const portolan_string parts[] = { load->plugin->greeting, PORTOLAN_TEXT(", "), name, PORTOLAN_TEXT("!\n") };
@@ -73,7 +82,7 @@ static void serve_greeting(template_load *load) {
 
     /* The response comes first (ORDER-01). A length that is given is kept to (BODY-02). */
     portolan_response response = text_response(load->times * (int64_t)line_length);
-    if (load->client->did_receive_response(load->client, &response) == PORTOLAN_STOPPED) return;
+    if (respond(load, &response) == PORTOLAN_STOPPED) return;
 
     /* A piece is some KiB, so that a large body does not cross the boundary line by line (BODY-05), and is on the way before the
      * last one is made (PERF-04). Each call waits while the reader is slow: that is the whole of flow control in this style. */
@@ -93,7 +102,7 @@ static void serve_echo(template_load *load) {
     int64_t total = 0, count;
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("application/octet-stream"),
                                    .expected_length = load->request->body_length }; /* -1 where unknown, in both (UPLOAD-05) */
-    if (client->did_receive_response(client, &response) == PORTOLAN_STOPPED) return;
+    if (respond(load, &response) == PORTOLAN_STOPPED) return;
     while ((count = client->read_body(client, piece, sizeof piece)) > 0) { /* waits until there are some (UPLOAD-02) */
         total += count;
         client->did_send(client, total); /* what was taken so far, not the piece (ORDER-09, UPLOAD-06) */
@@ -111,7 +120,7 @@ static void serve_redirect(template_load *load) {
     portolan_response response = text_response((int64_t)load->text_length);
     /* Stopped: taken, and that was the end (ORDER-04). Otherwise the caller wants to see the response itself. */
     if (load->client->was_redirected(load->client, &to, &response) == PORTOLAN_STOPPED) return;
-    if (load->client->did_receive_response(load->client, &response) == PORTOLAN_STOPPED) return;
+    if (respond(load, &response) == PORTOLAN_STOPPED) return;
     if (load->client->did_load(load->client, load->text, load->text_length) == PORTOLAN_STOPPED) return;
     load->client->did_finish(load->client);
 }
@@ -140,7 +149,7 @@ static void serve_secret(template_load *load) {
         if (portolan_equal(answer->user, PORTOLAN_STRING("guest")) && portolan_equal(answer->password, PORTOLAN_STRING("sesame"))) break;
     }
     portolan_response response = text_response((int64_t)secret.length);
-    if (client->did_receive_response(client, &response) == PORTOLAN_STOPPED) return;
+    if (respond(load, &response) == PORTOLAN_STOPPED) return;
     if (client->did_load(client, secret.bytes, secret.length) == PORTOLAN_STOPPED) return;
     client->did_finish(client);
 }
@@ -181,6 +190,7 @@ static const char *read_greeting(template_load *load, const portolan_request *re
 static const char *read_target(template_load *load, const portolan_request *request) {
     load->serve = serve_redirect;
     const char *wrong = read_text(load, portolan_query_item(request->query, PORTOLAN_STRING("to")));
+    load->about = request->host; /* not the URL to go to: it may hold user information (ERR-05) */
     if (wrong) return wrong;
     size_t scheme = strcspn(load->text, ":/?#");
     for (size_t i = 0; i < load->text_length; i++)

@@ -17,19 +17,19 @@ enum Entry {
 
     static func run(_ arguments: [String]) -> ExitStatus {
         do {
-            var command = try PortolanCommand.parseAsRoot(arguments)
+            var command = try PortolanCommand.parseAsRoot(arguments.first == "--version" ? ["version"] + arguments.dropFirst() : arguments)
             try command.run()
             return .success
         } catch let failure as Failure {
             if let message = failure.message { Diagnostics.report(message) }
             return failure.status
         } catch {
-            return end(for: error)
+            return end(for: error, arguments)
         }
     }
 
     /// Prints help and the like, or says what is wrong with the command line.
-    private static func end(for error: any Error) -> ExitStatus {
+    private static func end(for error: any Error, _ arguments: [String]) -> ExitStatus {
         guard PortolanCommand.exitCode(for: error) != .success else {
             Interruption.ignoreClosedPipes()
             // `try?` because whoever asked for help and does not read it needs no more.
@@ -37,7 +37,11 @@ enum Entry {
             return .success
         }
         let message = PortolanCommand.message(for: error)
-        Diagnostics.report("\(message.split(separator: "\n").joined(separator: " ")) (see 'portolan help')")
+        let subcommand = PortolanCommand.configuration.subcommands.compactMap { $0.configuration.commandName }.first {
+            $0 == arguments.first
+        }
+        let help = ["portolan", "help", subcommand].compactMap { $0 }.joined(separator: " ")
+        Diagnostics.report("\(message.split(separator: "\n").joined(separator: " ")) (see '\(help)')")
         return .usage
     }
 }

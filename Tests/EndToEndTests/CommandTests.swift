@@ -34,6 +34,24 @@ import Testing
         #expect((json?["version"] as? String)?.isEmpty == false)
     }
 
+    @Test func versionIsAnOptionToo() throws {
+        #expect(try program.run("--version").text == program.run("version").text)
+    }
+
+    @Test func pathsAreNoURLsButAreUnderstood() throws {
+        let file = try program.makeFile("a b")
+        let path = try #require(file.path.split(separator: "/").last.map { "./\($0)" })
+        for command in ["get", "explain"] {
+            let line = try #require(try program.run(command, path).errors.first)
+            #expect(line.hasPrefix("portolan: './a b' is no URL; for a file, write 'file:///"))
+            #expect(line.hasSuffix("/a%20b'"))
+        }
+    }
+
+    @Test func optionsThatCurlNeedsAreTaken() throws {
+        #expect(try program.run("get", "-sL", "data:,x").text == "x")
+    }
+
     @Test func exitStatusesAreListed() throws {
         let listed = try program.run("exit-codes")
         #expect(listed.lines.contains("   37  the resource does not exist or cannot be read, or is no regular file"))
@@ -45,6 +63,12 @@ import Testing
         let outcome = try program.run("--generate-completion-script", shell)
         #expect(outcome.status == 0)
         #expect(outcome.text.contains("max-redirects"))
+    }
+
+    @Test func filesAreCompleted() throws {
+        let script = try program.run("--generate-completion-script", "zsh").text
+        #expect(script.contains(/-o[^\n]*:file:_files/))
+        #expect(script.contains(/--plugin[^\n]*:path:_files/))
     }
 
     @Test(arguments: [["--help"], ["get", "--help"], ["help", "stdio"], []])

@@ -35,6 +35,22 @@ import Testing
         #expect(Self.loads.contains { $0.error != nil })
     }
 
+    @Test func aHeadHasNoBody() throws {
+        let outcome = try Program().run("get", "-I", "--plugin", Self.library, "template://greet/World")
+        #expect(outcome.text == "content-type: text/plain;charset=utf-8\ncontent-length: 14\n\n")
+        #expect(outcome.status == 0)
+        let events = try Program().run(
+            "get", "--json", "-v", "-X", "HEAD", "--plugin", Self.library, "template://secret", "-u", "guest:sesame")
+        #expect(events.lines.last?.contains(#""event":"finished""#) == true)
+    }
+
+    @Test(arguments: ["http://u:s3cr3t@x%20y/", "//u:s3cr3t@x", "u:s3cr3t@%zz"])
+    func aRedirectThatIsRefusedQuotesNoPassword(target: String) throws {
+        let outcome = try Program().run("get", "--plugin", Self.library, "template://redirect?to=\(target)")
+        #expect(outcome.status == 3)
+        #expect(outcome.errors.count == 1 && outcome.errors.first?.contains("s3cr3t") == false, "\(outcome.errors)")
+    }
+
     @Test(arguments: loads)
     func aURLDoesWhatTheManifestSays(load: Load) throws {
         let program = try Program()

@@ -20,12 +20,7 @@ struct ExplainCommand: ParsableCommand {
     func run() throws {
         Interruption.ignoreClosedPipes()
         let loader = Loader(configuration: try loader.configuration())
-        let request: Request
-        do throws(LoadError) {
-            request = try Request(url)
-        } catch {
-            throw Failure(error)
-        }
+        let request = try Request(argument: url)
         let explanation = Explanation(of: request, by: loader)
         if isJSON {
             try StandardOutput.write(explanation.json)

@@ -68,15 +68,16 @@ final class GetLoad: LoadDelegate {
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         attempt { () throws(Failure) in
             if refusesBadStatus, let status = response.status, status.code >= 400 {
-                throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(status)")
+                throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(status.line)")
             }
             try tell(.response(response))
             try output.begin(response)
-            if includesHead { try output.write(HeadText(response).text) }
+            if includesHead { try output.write(HeadText(response).text(forTerminal: output.isTerminal)) }
         }
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        if task.hasNoBody { return .keepGoing }
         do throws(Failure) {
             try output.write(bytes)
             monitor.withLock { $0.totals.bytes += Int64(bytes.byteCount) }
@@ -110,7 +111,7 @@ final class GetLoad: LoadDelegate {
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
         let outcome: Result<Void, Failure>
-        if let failure = failure ?? error.map(Failure.init) {
+        if let failure = failure ?? error.map({ Failure($0) }) {
             output.abandon()
             outcome = .failure(failure)
         } else {

@@ -54,7 +54,7 @@ final class GetSession: Sendable {
             state.interruption = status
             return state.load
         }
-        load?.cancel()
+        if let load { Interruption.cancelElsewhere { load.cancel() } }
         let hasEnded = monitor.wait(atMost: Self.grace) { $0.load == nil ? true : nil } ?? false
         load?.abandon()
         // The main thread ends the program where it can; this one does only where that hangs, in a write or before the load.

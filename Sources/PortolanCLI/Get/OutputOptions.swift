@@ -7,7 +7,8 @@ import Portolan
 struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("o"), .customLong("output")], parsing: .unconditional,
-        help: ArgumentHelp("Write the body to this file, which appears when it is whole; - is standard output.", valueName: "file"))
+        help: ArgumentHelp("Write the body to this file, which appears when it is whole; - is standard output.", valueName: "file"),
+        completion: .file())
     var file: String?
 
     @Flag(
@@ -28,6 +29,10 @@ struct OutputOptions: ParsableArguments {
 
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Tell on standard error what happens.")
     var isVerbose = false
+
+    /// As curl has it, but errors are told.
+    @Flag(name: [.customShort("s"), .customLong("silent")], help: .hidden)
+    var isSilent = false
 
     func validate() throws {
         if file != nil, usesSuggestedName { throw ValidationError("-o and -O exclude each other") }
@@ -54,7 +59,7 @@ struct OutputOptions: ParsableArguments {
         var observers: [any LoadObserver] = []
         if isVerbose { observers.append(VerboseLines()) }
         if isJSON { observers.append(EventLines(includesBody: goesToStandardOutput)) }
-        let hidesBar = isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal)
+        let hidesBar = isSilent || isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal)
         if Descriptor.standardError.isTerminal, !hidesBar { observers.append(ProgressBar(terminal: .standardError)) }
         return observers
     }

@@ -35,10 +35,14 @@ struct RequestOptions: ParsableArguments {
     @Option(name: .customLong("max-time"), help: ArgumentHelp("Give up when a URL takes longer than this in all.", valueName: "seconds"))
     var timeLimit: Double?
 
+    /// As curl has it; redirects are followed anyway.
+    @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
+    var followsRedirects = false
+
     func validate() throws {
         if let method, HTTPRequest.Method(method) == nil { throw ValidationError("-X: '\(method)' is no method") }
         for header in headers where Self.field(header) == nil {
-            throw ValidationError("-H: '\(header)' is no field; write 'Name: value'")
+            throw ValidationError(Self.complaint(about: header))
         }
         if asksHeadOnly, data != nil { throw ValidationError("-I and -d exclude each other") }
         if let user, !user.contains(":") { throw ValidationError("-u: write user:password") }
@@ -50,12 +54,7 @@ struct RequestOptions: ParsableArguments {
     var timeout: Duration? { timeLimit.map { .seconds($0) } }
 
     func request(for url: String) throws(Failure) -> Request {
-        var request: Request
-        do throws(LoadError) {
-            request = try Request(url)
-        } catch {
-            throw Failure(error)
-        }
+        var request = try Request(argument: url)
         if asksHeadOnly { request.method = .head }
         if let data {
             request.body = try UploadBody.make(from: data)
@@ -70,6 +69,14 @@ struct RequestOptions: ParsableArguments {
     func passwords(for url: URLRecord) -> PasswordAnswer? {
         guard let user, let colon = user.firstIndex(of: ":") else { return nil }
         return PasswordAnswer(user: String(user[..<colon]), password: String(user[user.index(after: colon)...]), for: url)
+    }
+
+    /// Names the field alone, for the value may be secret.
+    private static func complaint(about header: String) -> String {
+        guard let colon = header.firstIndex(of: ":") else { return "-H: this is no field; write 'Name: value'" }
+        let name = header[..<colon]
+        guard HTTPField.Name(String(name)) != nil else { return "-H: '\(name)' is no field's name; write 'Name: value'" }
+        return "-H: the value of '\(name)' holds what no field's value may, such as a line break"
     }
 
     private static func field(_ text: String) -> HTTPField? {

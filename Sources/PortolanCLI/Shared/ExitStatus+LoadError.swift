@@ -23,7 +23,7 @@ extension ExitStatus {
         .isDirectory: .unreadable,
         .notRegularFile: .unreadable,
         .rangeNotSatisfiable: .badRange,
-        .cancelled: .interrupted,
+        .cancelled: .pluginError,  // by the plugin: where a signal did it, the status is the signal's
         .timedOut: .timedOut,
         .tooManyRedirects: .tooManyRedirects,
         .badRedirect: .badRedirect,

@@ -35,9 +35,10 @@ struct ExitStatus: Hashable, Sendable {
     static let protocolViolation = Self(code: 106, meaning: "a handler broke a rule of the contract")
     static let pluginNotLoadable = Self(code: 107, meaning: "a plugin's library or manifest cannot be used")
     static let pluginRefused = Self(code: 108, meaning: "a plugin refused to start")
-    static let pluginError = Self(code: 109, meaning: "an error of a plugin's own, told in the message")
+    static let pluginError = Self(
+        code: 109, meaning: "an error of a plugin's own, or a load that the plugin cancelled, told in the message")
     static let hangup = Self(code: 129, meaning: "ended by SIGHUP")
-    static let interrupted = Self(code: 130, meaning: "ended by Ctrl-C (SIGINT), or cancelled")
+    static let interrupted = Self(code: 130, meaning: "ended by Ctrl-C (SIGINT)")
     static let terminated = Self(code: 143, meaning: "ended by SIGTERM")
 
     /// Every status, in the order of the codes.

@@ -14,9 +14,10 @@ struct Failure: Error, Equatable, Sendable {
         (self.status, self.message, code) = (status, message, nil)
     }
 
-    init(_ error: LoadError) {
+    /// - Parameter message: what to say instead of the error's own words.
+    init(_ error: LoadError, message: String? = nil) {
         status = ExitStatus(error)
-        message = error.description
+        self.message = message ?? error.words
         code = error.name
     }
 
@@ -25,6 +26,12 @@ struct Failure: Error, Equatable, Sendable {
 }
 
 extension LoadError {
+    /// The message and its causes, each said once: some messages end with their cause's words.
+    var words: String {
+        guard let cause = cause.map({ ($0 as? LoadError)?.words ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
+        return "\(message): \(cause)"
+    }
+
     /// The code's published name; `domain:number` for a plugin's own.
     var name: String {
         domain.map { "\($0):\(code.rawValue)" } ?? code.description

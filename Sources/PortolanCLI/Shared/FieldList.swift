@@ -12,14 +12,20 @@ struct FieldList: Equatable, Sendable {
         pairs = fields.map { ($0.name.canonicalName, Self.text(of: $0)) }
     }
 
-    /// A response's fields, in which `content-type` is its MIME type as serialised.
+    /// A response's fields, in which `content-type` is its MIME type as serialised, with the charset that the handler knows from elsewhere.
     init(of response: Response) {
         self.init(response.fields)
         guard let type = response.mimeType else { return }
         let name = HTTPField.Name.contentType.canonicalName
         let place = pairs.firstIndex { $0.name == name } ?? 0
         pairs.removeAll { $0.name == name }
-        pairs.insert((name, type.description), at: place)
+        pairs.insert((name, type.declaring(charset: response.textEncodingName).description), at: place)
+    }
+
+    /// Adds what the response knows of its body's length, unless a field says it.
+    mutating func addLength(of response: Response) {
+        guard let length = response.expectedLength, !contains(.contentLength) else { return }
+        pairs.append((HTTPField.Name.contentLength.canonicalName, String(length)))
     }
 
     func contains(_ name: HTTPField.Name) -> Bool {
@@ -40,6 +46,15 @@ struct FieldList: Equatable, Sendable {
             unsafe text.unicodeScalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
         }
         return text
+    }
+}
+
+extension MIMEType {
+    /// The type with this charset, unless it names one or `charset` is `nil`.
+    fileprivate func declaring(charset: String?) -> MIMEType {
+        guard let charset, self.charset == nil else { return self }
+        // Parsed, not composed: what is no parameter value is left out.
+        return MIMEType(parsing: "\(self);charset=\(charset)") ?? self
     }
 }
 

@@ -28,8 +28,10 @@ enum FileSystem {
     }
 
     /// Creates a file that did not exist before: open(2) with O_EXCL.
-    static func create(_ path: String) throws(SystemError) -> Descriptor {
-        try open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
+    ///
+    /// - Parameter mode: the permission bits, less those of the umask; from the first moment, so that nobody else gets to open the file.
+    static func create(_ path: String, mode: mode_t = 0o666) throws(SystemError) -> Descriptor {
+        try open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     }
 
     static func openForReading(_ path: String) throws(SystemError) -> Descriptor {
@@ -40,11 +42,11 @@ enum FileSystem {
         try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)
     }
 
-    private static func open(_ path: String, _ flags: Int32) throws(SystemError) -> Descriptor {
+    private static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Descriptor {
         #if canImport(Glibc)
-            let number = unsafe Glibc.open(path, flags, 0o666)
+            let number = unsafe Glibc.open(path, flags, mode)
         #else
-            let number = unsafe Musl.open(path, flags, 0o666)
+            let number = unsafe Musl.open(path, flags, mode)
         #endif
         guard number >= 0 else { throw .last }
         return Descriptor(number: number)
@@ -72,6 +74,30 @@ enum FileSystem {
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
+    }
+
+    /// The path without symbolic links, also where the last of them leads to a name that nothing has yet.
+    static func destination(of path: String) throws(SystemError) -> String {
+        var path = path
+        for _ in 0..<40 {  // as many as the kernel follows: path_resolution(7)
+            if let resolved = resolved(path) { return resolved }
+            guard let link = try linkText(at: path) else { return path }
+            let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+            path = link.hasPrefix("/") ? link : folder + link
+        }
+        throw SystemError(code: ELOOP)
+    }
+
+    /// What the symbolic link at `path` holds, or `nil` where there is no link: readlink(2).
+    private static func linkText(at path: String) throws(SystemError) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe readlink(path, &buffer, buffer.count)
+        guard count >= 0 else { return nil }
+        guard count < buffer.count else { throw SystemError(code: ENAMETOOLONG) }
+        guard let text = String(validating: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self) else {
+            throw SystemError(code: EILSEQ)
+        }
+        return text
     }
 
     /// How many bytes an open regular file has, or `nil` for anything else.

@@ -31,6 +31,12 @@ enum Interruption {
         }
     }
 
+    /// Has a thread of its own call `cancel`, which runs code of plugins: whoever has to end the program does not wait for it.
+    static func cancelElsewhere(_ cancel: @escaping @Sendable () -> Void) {
+        // `try?` because the program ends soon, cancelled or not.
+        try? PlatformThread.start(cancel)
+    }
+
     /// Makes a write to a pipe that nobody reads any more an error instead of the end of the program.
     static func ignoreClosedPipes() {
         _ = signal(SIGPIPE, SIG_IGN)

@@ -7,7 +7,8 @@ import Portolan
 struct LoaderOptions: ParsableArguments {
     @Option(
         name: .customLong("plugin"), parsing: .singleValue,
-        help: ArgumentHelp("Load this plugin library; may be given several times, the last is asked first.", valueName: "path"))
+        help: ArgumentHelp("Load this plugin library; may be given several times, the last is asked first.", valueName: "path"),
+        completion: .file())
     var plugins: [String] = []
 
     /// A configuration with the plugins' handlers in front. To be asked for once.

@@ -28,10 +28,10 @@ enum StdioAnswer {
         return [
             "id": id,
             "status": .count(response?.status?.code),
-            "headers": response.map { FieldList(of: $0).json } ?? [],
+            "headers": response.map { fields(of: $0).json } ?? [],
             "body": text,
             "bodyBase64": base64,
-            "url": .text(response.map { String($0.url[.beforeFragment]) }),
+            "url": .text(response.map { String($0.url.withoutCredentials[.beforeFragment]) }),
             "source": response == nil ? .null : "network",
             "interim": .array(
                 outcome.interim.map { interim in [.count(interim.status?.code), FieldList(interim.fields).json] }),
@@ -40,13 +40,20 @@ enum StdioAnswer {
         ]
     }
 
+    /// With the length, but for `data:`, whose answers have exactly the field of Fetch's `data:` URL processor.
+    private static func fields(of response: Response) -> FieldList {
+        var fields = FieldList(of: response)
+        if response.url.scheme != "data" { fields.addLength(of: response) }
+        return fields
+    }
+
     private static func body(_ bytes: [UInt8]) -> (text: JSONValue, base64: JSONValue) {
         if let text = String(validating: bytes, as: UTF8.self) { return (.string(text), .null) }
         return (.null, .string(Data(bytes).base64EncodedString()))
     }
 
     private static func error(_ error: LoadError) -> JSONValue {
-        ["code": .string(error.name), "message": .string(error.description)]
+        ["code": .string(error.name), "message": .string(error.words)]
     }
 }
 

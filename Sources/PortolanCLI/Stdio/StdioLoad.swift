@@ -26,7 +26,8 @@ final class StdioLoad: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        unsafe bytes.withUnsafeBytes { bytes in
+        if task.hasNoBody { return .keepGoing }
+        return unsafe bytes.withUnsafeBytes { bytes in
             outcome.withLock { outcome in
                 guard outcome.body.count + bytes.count <= bodyLimit else {
                     outcome.error = LoadError(

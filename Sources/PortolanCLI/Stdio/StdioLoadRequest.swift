@@ -35,8 +35,11 @@ struct StdioLoadRequest: Sendable {
             for pair in pairs {
                 guard case .array(let texts) = pair, texts.count == 2, case .string(let name) = texts[0], case .string(let value) = texts[1]
                 else { throw LoadError(.badRequest, message: "each of 'headers' has to be a pair of strings, [\"Name\",\"value\"]") }
-                guard let fieldName = HTTPField.Name(name), let field = HTTPField(name: fieldName, latin1: value) else {
-                    throw LoadError(.badRequest, message: "'\(name)' with the value '\(value)' is no header")
+                guard let fieldName = HTTPField.Name(name) else {
+                    throw LoadError(.badRequest, message: "'\(name)' is no header's name")
+                }
+                guard let field = HTTPField(name: fieldName, latin1: value) else {
+                    throw LoadError(.badRequest, message: "the value of the header '\(name)' holds what no value may")  // it may be secret
                 }
                 fields.append(field)
             }

@@ -51,7 +51,7 @@ final class StdioServer: Sendable {
             state.interruption = status
             return Array(state.tasks.values)
         }
-        for task in tasks { task.cancel() }
+        for task in tasks { Interruption.cancelElsewhere { task.cancel() } }
         _ = monitor.wait(atMost: Self.grace) { $0.running == 0 ? true : nil }
         // To end a server one sends SIGTERM: it has done what it was told.
         Interruption.leave(status == .terminated ? .success : status)

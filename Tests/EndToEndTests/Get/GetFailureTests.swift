@@ -13,6 +13,8 @@ import Testing
         arguments: [
             (["nosuch://x"], Int32(1), "portolan: no handler takes 'nosuch:' URLs; known schemes: data, file"),
             (["x"], 3, "portolan: bad URL \"x\""),
+            (["/nosuch/a b%?"], 3, "portolan: '/nosuch/a b%?' is no URL; for a file, write 'file:///nosuch/a%20b%25%3F'"),
+            (["./nosuch"], 3, "portolan: './nosuch' is no URL; for a file, write 'file:///' and its path from the root"),
             (["http://a b"], 3, "portolan: bad URL \"http://a b\""),
             (["data:x"], 3, "portolan: "),
             (["data:;base64,a"], 3, "portolan: the data: URL says ;base64"),
@@ -26,7 +28,9 @@ import Testing
             ([], 2, "portolan: Missing expected argument"),
             (["--nosuch", "data:,x"], 2, "portolan: Unknown option '--nosuch'"),
             (["-u", "nobody", "data:,x"], 2, "portolan: -u: write user:password"),
-            (["-H", "no field", "data:,x"], 2, "portolan: -H: 'no field' is no field"),
+            (["-H", "s3cr3t", "data:,x"], 2, "portolan: -H: this is no field; write 'Name: value' (see"),
+            (["-H", "a b: s3cr3t", "data:,x"], 2, "portolan: -H: 'a b' is no field's name; write 'Name: value' (see"),
+            (["-H", "Authorization: Bearer s3cr3t\nx", "data:,x"], 2, "portolan: -H: the value of 'Authorization' holds what"),
             (["-X", "A B", "data:,x"], 2, "portolan: -X: 'A B' is no method"),
             (["-I", "-d", "x", "data:,x"], 2, "portolan: -I and -d exclude each other"),
             (["-O", "-o", "a", "data:,x"], 2, "portolan: -o and -O exclude each other"),
@@ -41,11 +45,12 @@ import Testing
         #expect(outcome.errors.count == 1, "\(outcome.errors)")
         #expect(outcome.errors.first?.hasPrefix(line) == true, "\(outcome.errors)")
         if let status { #expect(outcome.status == status) } else { #expect(outcome.status != 0) }
+        #expect(!outcome.errors.contains { $0.contains("s3cr3t") })
         #expect(try program.files.isEmpty)
     }
 
     @Test func noControlCharacterReachesTheTerminal() throws {
         let outcome = try program.run("get", "-X", "a\u{1B}[31m\nb", "data:,x")
-        #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is no method (see 'portolan help')"#])
+        #expect(outcome.errors == [#"portolan: -X: 'a\u{1b}[31m b' is no method (see 'portolan help get')"#])
     }
 }

@@ -44,6 +44,27 @@ import Testing
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: program.folder.appendingPathComponent("link").path) == "real")
     }
 
+    @Test func aLinkToNothingYetStaysALink() throws {
+        try FileManager.default.createDirectory(at: program.folder.appendingPathComponent("deep"), withIntermediateDirectories: false)
+        for (link, destination) in [("link", "deep/second"), ("deep/second", "real"), ("loop", "loop")] {
+            try FileManager.default.createSymbolicLink(
+                atPath: program.folder.appendingPathComponent(link).path, withDestinationPath: destination)
+        }
+        #expect(try program.run("get", "-o", "link", "data:,new").status == 0)
+        #expect(program.contents(of: "deep/real") == "new")
+        #expect(
+            try FileManager.default.destinationOfSymbolicLink(atPath: program.folder.appendingPathComponent("link").path) == "deep/second")
+        #expect(
+            try program.run("get", "-o", "loop", "data:,x").errors == ["portolan: cannot write 'loop': Too many levels of symbolic links"])
+    }
+
+    @Test func aSuggestedNameFollowsNoLink() throws {
+        try FileManager.default.createSymbolicLink(
+            atPath: program.folder.appendingPathComponent("download").path, withDestinationPath: "real")
+        #expect(try program.run("get", "-O", "data:,x").status == 23)
+        #expect(try program.files == ["download"])
+    }
+
     @Test func aDeviceIsWrittenToDirectly() throws {
         #expect(try program.run("get", "-o", "/dev/null", "data:,x").status == 0)
         let outcome = try program.runScript(#"mkfifo pipe; "$portolan" get -o pipe data:,through & cat pipe; wait"#)

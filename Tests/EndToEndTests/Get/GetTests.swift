@@ -38,6 +38,20 @@ import Testing
         #expect(try program.run("get", "-I", "data:text/html,xyz").text == "200 OK\ncontent-type: text/html\ncontent-length: 3\n\n")
     }
 
+    /// `fixture://good` delivers 4 bytes, whatever is asked for.
+    @Test func aHandlersBodyForHEADGoesNowhere() throws {
+        let library = TemplateConformanceTests.root.appendingPathComponent(".build/fixtures/fixture.so").path
+        let head = "content-type: text/plain\ncontent-length: 4\n\n"
+        #expect(try program.run("get", "-I", "--plugin", library, "fixture://good").text == head)
+        #expect(try program.run("get", "-I", "-o", "out", "--plugin", library, "fixture://good").output.isEmpty)
+        #expect(program.contents(of: "out") == head)
+        let events = try program.run("get", "--json", "-X", "HEAD", "--plugin", library, "fixture://good").lines
+        #expect(events.count == 3 && !events.contains { $0.contains(#""data""#) }, "\(events)")
+        let answer = try program.run("stdio", "--plugin", library, input: #"{"url":"fixture://good","method":"HEAD"}"#).text
+        #expect(
+            answer.contains(#""headers":[["content-type","text/plain"],["content-length","4"]],"body":"","bodyBase64":null"#), "\(answer)")
+    }
+
     @Test func verboseTalksOnStandardErrorOnly() throws {
         let outcome = try program.run("get", "-v", "data:,x")
         #expect(outcome.text == "x")

@@ -11,12 +11,13 @@ import Testing
     /// Loads `x://h/` from a handler that plays `play`, and gives what was written and told.
     private func load(
         _ output: RecordingOutput = RecordingOutput(), includesHead: Bool = false, refusesBadStatus: Bool = false,
-        hasPasswords: Bool = false,
+        hasPasswords: Bool = false, method: HTTPRequest.Method = .get,
         play: @escaping @Sendable (_ client: any ProtocolClient, _ request: Request) -> Void
     ) throws -> (log: [String], failure: Failure?) {
         var configuration = Loader.Configuration.default
         configuration.handlers = [ManualHandler(identifier: "test") { play($0.client, $0.request) }]
-        let request = try Request("x://h/")
+        var request = try Request("x://h/")
+        request.method = method
         let load = GetLoad(
             output: output, observers: [output], includesHead: includesHead, refusesBadStatus: refusesBadStatus,
             passwords: hasPasswords ? PasswordAnswer(user: "u", password: "p", for: request.url) : nil)
@@ -64,6 +65,28 @@ import Testing
         #expect(log.dropFirst(2).prefix(3) == ["begin", "write 404 Not Found\nage: 1\ncontent-length: 1\n\n", "write b"])
     }
 
+    @Test func aHandlersBodyForHEADIsNotWritten() throws {
+        let (log, failure) = try load(includesHead: true, method: .head) { client, request in
+            _ = client.didReceive(Response(url: request.url, expectedLength: 1), storage: .notAllowed)
+            #expect(Self.deliver("b", to: client) == .keepGoing)
+            client.didFinishLoading()
+        }
+        #expect(failure == nil)
+        #expect(log == ["started test", "response 0", "begin", "write content-length: 1\n\n", "complete", "finished 0 0"])
+    }
+
+    @Test(arguments: [(true, "age: a\\u{9b}31m"), (false, "age: a\u{9B}31m")])
+    func aTerminalGetsNoControlCharacter(isTerminal: Bool, line: String) throws {
+        let field = try #require(HTTPField(name: .age, latin1: "a\u{9B}31m"))
+        var fields = HTTPFields()
+        fields.append(field)
+        let (log, _) = try load(RecordingOutput(isTerminal: isTerminal), includesHead: true) { [fields] client, request in
+            _ = client.didReceive(Response(url: request.url, fields: fields), storage: .notAllowed)
+            client.didFinishLoading()
+        }
+        #expect(log.contains("write \(line)\n\n"))
+    }
+
     @Test(arguments: [399, 400, 404, 599])
     func failRefusesAStatusOf400OrMore(code: Int) throws {
         let (log, failure) = try load(refusesBadStatus: true) { client, request in
@@ -73,6 +96,14 @@ import Testing
         }
         #expect(failure?.status == (code >= 400 ? .statusRefused : nil))
         #expect(log.contains("write b") == (code < 400))
+    }
+
+    @Test(arguments: [(599, "", "is 599"), (404, "Not Found", "is 404 Not Found")])
+    func failNamesTheStatus(code: Int, reason: String, end: String) throws {
+        let (_, failure) = try load(refusesBadStatus: true) { client, request in
+            _ = client.didReceive(Response(url: request.url, status: .init(code: code, reasonPhrase: reason)), storage: .notAllowed)
+        }
+        #expect(failure?.message?.hasSuffix(end) == true)
     }
 
     @Test func aLoadThatBreaksOffAbandonsItsOutput() throws {

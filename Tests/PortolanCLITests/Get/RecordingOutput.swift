@@ -12,8 +12,11 @@ final class RecordingOutput: BodyOutput, LoadObserver {
     /// Thrown by `write`, once so many bytes were taken.
     private let failure: Failure?
 
-    init(failure: Failure? = nil) {
+    let isTerminal: Bool
+
+    init(failure: Failure? = nil, isTerminal: Bool = false) {
         self.failure = failure
+        self.isTerminal = isTerminal
     }
 
     var log: [String] { calls.withLock { $0 } }

@@ -30,7 +30,7 @@ import Testing
         (.notFound, 37), (.accessDenied, 37), (.isDirectory, 37), (.notRegularFile, 37), (.ioFailed, 37), (.tooManyRedirects, 47),
         (.connectionLost, 56), (.decodingFailed, 61), (.limitExceeded, 63), (.authenticationRequired, 67), (.authenticationCancelled, 67),
         (.unknown, 100), (.badRequest, 101), (.badRedirect, 102), (.nestedTooDeep, 103), (.noResources, 104), (.notOffered, 105),
-        (.protocolViolation, 106), (.pluginNotLoadable, 107), (.pluginRefused, 108), (.cancelled, 130),
+        (.protocolViolation, 106), (.pluginNotLoadable, 107), (.pluginRefused, 108), (.cancelled, 109),
     ])
     func statusesAreStable(code: LoadError.Code, status: Int32) {
         #expect(ExitStatus(LoadError(code, message: "")).code == status)

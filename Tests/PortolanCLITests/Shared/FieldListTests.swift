@@ -24,6 +24,22 @@ import Testing
         #expect(FieldList(of: try response(nil, [.contentType: "???"])).json == [["content-type", "???"]])
     }
 
+    @Test(arguments: [
+        ("text/html", "utf-8", "text/html;charset=utf-8"), ("text/html;charset=a", "b", "text/html;charset=a"), ("a/b", nil, "a/b"),
+        ("a/b;c=d", "e f", #"a/b;c=d;charset="e f""#),
+    ])
+    func aCharsetFromElsewhereIsDeclared(type: String, encoding: String?, serialised: String) throws {
+        let response = Response(url: try URLRecord(parsing: "x:y"), mimeType: MIMEType(parsing: type), textEncodingName: encoding)
+        #expect(FieldList(of: response).json == [["content-type", .string(serialised)]])
+    }
+
+    @Test func aKnownLengthIsAddedOnce() throws {
+        var list = FieldList(of: Response(url: try URLRecord(parsing: "x:y"), expectedLength: 7))
+        list.addLength(of: Response(url: try URLRecord(parsing: "x:y"), expectedLength: 7))
+        list.addLength(of: Response(url: try URLRecord(parsing: "x:y"), expectedLength: 8))
+        #expect(list.json == [["content-length", "7"]])
+    }
+
     @Test func bytesAreCodePoints() throws {
         let field = try #require(HTTPField(name: .age, latin1: "é\u{FF}"))
         #expect(FieldList([field]).json == [["age", "é\u{FF}"]])

@@ -59,6 +59,13 @@ import Testing
         #expect(error?.code == .badRequest)
     }
 
+    @Test func aHeadersValueIsNotQuoted() throws {
+        let error = #expect(throws: LoadError.self) {
+            try StdioRequest(["url": "x:y", "headers": [["cookie", "secret\u{0}"]]])
+        }
+        #expect(error?.message == "the value of the header 'cookie' holds what no value may")
+    }
+
     @Test func anUnknownOperationIsNotOffered() throws {
         let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "reset"]) }
         #expect(error?.code == .notOffered)

@@ -7,6 +7,8 @@ import Portolan
 /// The calls are serial and in this order: `begin` (again for each part), `write`, and then `complete` or `abandon`; only `abandon` may
 /// come at any time, and from any thread.
 protocol BodyOutput: AnyObject, Sendable {
+    /// Whether a person looks at what is written. To be asked after `begin`.
+    var isTerminal: Bool { get }
     /// The response has come: now there is something to open a file for.
     func begin(_ response: Response) throws(Failure)
     /// Writes the lent bytes before it returns.
@@ -18,6 +20,8 @@ protocol BodyOutput: AnyObject, Sendable {
 }
 
 extension BodyOutput {
+    var isTerminal: Bool { false }
+
     func write(_ text: String) throws(Failure) {
         let bytes = Array(text.utf8)
         let span = bytes.span

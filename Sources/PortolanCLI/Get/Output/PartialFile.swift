@@ -20,8 +20,7 @@ struct PartialFile: Sendable {
 
     /// - Parameter target: where the file shall be in the end: a regular file, or nothing yet.
     init(for target: String, collision: Collision) throws(Failure) {
-        // Through a link the file behind it is replaced, not the link.
-        finalPath = FileSystem.resolved(target) ?? target
+        finalPath = collision == .replaces ? try Self.destination(of: target) : target
         self.collision = collision
         var mode: mode_t?
         if case .regular(let existing) = FileSystem.kind(at: finalPath) {
@@ -31,10 +30,20 @@ struct PartialFile: Sendable {
         }
         path = Self.temporaryPath(beside: finalPath)
         do throws(SystemError) {
-            descriptor = try FileSystem.create(path)
+            descriptor = try FileSystem.create(path, mode: mode ?? 0o666)
+            // Again, because the umask took bits away from the mode of a file that is replaced.
             if let mode { try FileSystem.setMode(mode, of: descriptor) }
         } catch {
             throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
+        }
+    }
+
+    /// Where `target` leads: through a link the file behind it is written, also one that does not exist yet, and the link stays.
+    private static func destination(of target: String) throws(Failure) -> String {
+        do throws(SystemError) {
+            return try FileSystem.destination(of: target)
+        } catch {
+            throw Failure(.writeFailed, "cannot write '\(target)': \(error)")
         }
     }
 

@@ -29,6 +29,11 @@ final class StreamOutput: BodyOutput {
         self.state = Mutex(state)
     }
 
+    var isTerminal: Bool {
+        guard case .open(let descriptor) = state.withLock({ $0 }) else { return false }
+        return descriptor.isTerminal
+    }
+
     func begin(_ response: Response) throws(Failure) {
         guard case .closed = state.withLock({ $0 }), let path else { return }
         do throws(SystemError) {

@@ -14,15 +14,21 @@ struct HeadText {
     let lines: [String]
 
     init(_ response: Response) {
-        let fields = FieldList(of: response)
+        var fields = FieldList(of: response)
+        fields.addLength(of: response)
         var lines: [String] = []
-        if let status = response.status {
-            lines.append(status.reasonPhrase.isEmpty ? "\(status.code)" : "\(status.code) \(status.reasonPhrase)")
-        }
+        if let status = response.status { lines.append(status.line) }
         lines += fields.pairs.map { "\($0.name): \($0.value)" }
-        if let length = response.expectedLength, !fields.contains(.contentLength) { lines.append("content-length: \(length)") }
         self.lines = lines
     }
 
-    var text: String { lines.map { $0 + "\n" }.joined() + "\n" }
+    /// - Parameter forTerminal: whether control characters are escaped, so that none of them acts on the terminal.
+    func text(forTerminal: Bool) -> String {
+        lines.map { (forTerminal ? PlainText.line($0) : $0) + "\n" }.joined() + "\n"
+    }
+}
+
+extension HTTPResponse.Status {
+    /// The code, and the reason phrase where there is one.
+    var line: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)" }
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A plugin that keeps to the contract and not to good manners: what the program does then is the program's own affair.
+///
+/// `unruly://cancelled` fails as if somebody had cancelled it; `unruly://hang` never ends, and its `stop` does not either.
+enum UnrulyPlugin {
+    /// Compiles the plugin in the program's folder.
+    ///
+    /// - Returns: the name of the library there, with `./`.
+    static func make(in program: Program) throws -> String {
+        try program.makeFile("unruly.c", source)
+        let headers = TemplateConformanceTests.root.appendingPathComponent("Sources/CPortolan/include").path
+        let outcome = try program.runScript("cc -shared -fPIC -I '\(headers)' unruly.c -o unruly.so")
+        guard outcome.status == 0 else { throw CompilerFailed(errors: outcome.errors) }
+        return "./unruly.so"
+    }
+
+    private struct CompilerFailed: Error { let errors: [String] }
+
+    private static let source = """
+        #include <portolan/helpers.h>
+        #include <portolan/portolan.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+
+        typedef struct unruly { const portolan_request *request; portolan_client *client; } unruly;
+
+        static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
+                          portolan_refusal *refusal) {
+            unruly *load = calloc(1, sizeof *load);
+            (void)plugin, (void)cached, (void)refusal;
+            if (load) *load = (unruly){ request, client };
+            return load;
+        }
+        static void run(void *context) {
+            unruly *load = context;
+            portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = -1 };
+            portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_CANCELLED, .message = PORTOLAN_TEXT("not today") };
+            if (portolan_equal(load->request->host, PORTOLAN_STRING("cancelled"))) return load->client->did_fail(load->client, &error);
+            load->client->did_receive_response(load->client, &response);
+            write(2, "waits\\n", 6);
+            for (;;) pause();
+        }
+        static void stop(void *load) { (void)load; for (;;) pause(); }
+
+        static const portolan_string schemes[] = { PORTOLAN_TEXT("unruly") };
+        static const portolan_load_table loads = { .size = sizeof loads, .run = run, .stop = stop, .destroy = free };
+        static const portolan_handler handler = { .size = sizeof handler, .identifier = PORTOLAN_TEXT("org.portolan.unruly"),
+                                                  .schemes = schemes, .scheme_count = 1, .make = make, .loads = &loads };
+        static const portolan_handler *const handlers[] = { &handler };
+        static const portolan_plugin descriptor = { .size = sizeof descriptor, .abi_major = PORTOLAN_ABI_MAJOR,
+            .identifier = PORTOLAN_TEXT("org.portolan.unruly"), .name = PORTOLAN_TEXT("Unruly"),
+            .vendor = PORTOLAN_TEXT("The Portolan authors"), .version = PORTOLAN_TEXT("1.0.0"), .handlers = handlers, .handler_count = 1 };
+        const portolan_plugin *portolan_plugin_entry(uint32_t major) { return major == PORTOLAN_ABI_MAJOR ? &descriptor : NULL; }
+        """
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite struct UnrulyPluginTests {
+    private let program: Program
+    private let plugin: String
+
+    init() throws {
+        program = try Program()
+        plugin = try UnrulyPlugin.make(in: program)
+    }
+
+    @Test func aLoadThatThePluginCancelledIsNoInterruption() throws {
+        let outcome = try program.run("get", "--plugin", plugin, "unruly://cancelled", "data:,goes%20on")
+        #expect(outcome.status == 109)
+        #expect(outcome.text == "goes on")
+        #expect(outcome.errors == ["portolan: not today"])
+    }
+
+    @Test(arguments: [("stdio", Int32(0)), ("get", 143)])
+    func aStopThatHangsDoesNotKeepASignalFromEndingTheProgram(command: String, status: Int32) throws {
+        let process = Process()
+        process.executableURL = Program.executable
+        process.arguments = [command, "--plugin", plugin] + (command == "get" ? ["unruly://hang"] : [])
+        process.currentDirectoryURL = program.folder
+        let (input, errors) = (Pipe(), Pipe())
+        (process.standardInput, process.standardOutput, process.standardError) = (input, FileHandle.nullDevice, errors)
+        try process.run()
+        try input.fileHandleForWriting.write(contentsOf: Data("{\"url\":\"unruly://hang\"}\n".utf8))
+        #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) == "waits\n")
+        process.terminate()
+        // Where the program hangs, something has to end it, or the test would hang with it.
+        let watchdog = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 20, execute: watchdog)
+        process.waitUntilExit()
+        watchdog.cancel()
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == status)
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct FailureTests {
+    @Test(arguments: [("outer: inner", "outer: inner"), ("outer", "outer: inner"), ("inner", "inner")])
+    func eachCauseIsToldOnce(message: String, line: String) {
+        let error = LoadError(.pluginRefused, message: message, cause: LoadError(.badRequest, message: "inner"))
+        #expect(Failure(error).message == line)
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct StdioAnswerTests {
+    private func answer(for response: Response) -> JSONValue {
+        StdioAnswer.load(id: .null, StdioOutcome(response: response))
+    }
+
+    @Test func theLengthIsAFieldButForData() throws {
+        let file = Response(url: try URLRecord(parsing: "file:///a"), mimeType: .html, textEncodingName: "utf-8", expectedLength: 3)
+        #expect(answer(for: file)["headers"] == [["content-type", "text/html;charset=utf-8"], ["content-length", "3"]])
+        let data = Response(url: try URLRecord(parsing: "data:,abc"), mimeType: .plainASCIIText, expectedLength: 3, status: .ok)
+        #expect(answer(for: data)["headers"] == [["content-type", "text/plain;charset=US-ASCII"]])
+    }
+
+    @Test func theURLHasNoCredentials() throws {
+        #expect(answer(for: Response(url: try URLRecord(parsing: "x://user:secret@h/a#f")))["url"] == "x://h/a")
+    }
+}
