@@ -2,7 +2,6 @@
 # Two commands do everything on a fresh Debian 12 with Swift 6.2 or later: `make run` and `make test`.
 
 SWIFT ?= swift
-FIXTURES := $(CURDIR)/.build/fixtures
 FORMATTED := Sources Tests Examples/Embedding Package.swift
 
 .PHONY: run test test-asan test-tsan build plugins fixtures embedding packages format lint clean
@@ -14,7 +13,7 @@ run: packages build plugins
 # Installs what the tests need, builds, and runs every test.
 test: packages fixtures embedding
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build
+	$(SWIFT) test --skip-build --disable-xctest
 
 # The same tests under AddressSanitizer and LeakSanitizer.
 test-asan: packages fixtures
@@ -36,7 +35,7 @@ plugins: build
 
 # The plugin libraries that the tests load: sound ones, and ones that break the contract.
 fixtures:
-	@$(MAKE) -s -C Tests/PluginFixtures OUT=$(FIXTURES)
+	@$(MAKE) -s -C Tests/PluginFixtures OUT=../../.build/fixtures
 
 # A package that depends on this one by URL and version, as a user's does.
 embedding:

@@ -37,7 +37,7 @@ let package = Package(
         .target(name: "PortolanPlugins", dependencies: ["PortolanCore", "CPortolan", httpTypes, logging], swiftSettings: strict),
         .target(
             name: "Portolan",
-            dependencies: ["PortolanCore", "PortolanData", "PortolanFile", "PortolanPlugins"],
+            dependencies: ["PortolanCore", "PortolanData", "PortolanFile", "PortolanPlugins", httpTypes],
             swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .executableTarget(

@@ -5,17 +5,26 @@ set -euo pipefail
 
 missing=()
 need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
+need make make
 need cc gcc
 need ld binutils
 need git git
 need sha256sum coreutils
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
-command -v swift >/dev/null 2>&1 || { echo "swift is missing: install Swift 6.2 or later (swift.org/install), then run this again" >&2; exit 1; }
-
-if [ ${#missing[@]} -gt 0 ]; then
-    echo "installing ${missing[*]}"
-    root=()
-    [ "$(id -u)" = 0 ] || root=(sudo)
-    "${root[@]}" apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
+if ! command -v swift >/dev/null 2>&1; then
+    echo "swift is missing: install Swift 6.2 or later (swift.org/install), then run this again" >&2
+    exit 1
 fi
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+echo "installing ${missing[*]}"
+root=()
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "these packages are missing: ${missing[*]}; install them as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    root=(sudo)
+fi
+"${root[@]}" apt-get update -qq
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"

@@ -13,7 +13,7 @@ url='data:text/plain;charset=utf-8;base64,UG9ydG9sYW4='
 echo "portolan get '$url'"
 text=$("$portolan" get "$url")
 echo "    $text"
-[ "$text" = Portolan ]
+[ "$text" = Portolan ] || { echo "that is not 'Portolan'" >&2; exit 1; }
 
 echo
 echo "== file: 128 MiB, streamed"
@@ -26,7 +26,7 @@ loaded=$("$portolan" get "$url" | sha256sum | cut -d' ' -f1)
 expected=$(sha256sum < "$folder/large file.bin" | cut -d' ' -f1)
 echo "    loaded    $loaded"
 echo "    sha256sum $expected"
-[ "$loaded" = "$expected" ]
+[ "$loaded" = "$expected" ] || { echo "the digests differ" >&2; exit 1; }
 
 echo
 echo "== template: a plugin library, in C"

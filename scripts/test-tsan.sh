@@ -3,5 +3,5 @@
 # The suites that load no plugin library, under ThreadSanitizer: a library that was not built with it would be invisible to it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec swift test --sanitize thread --scratch-path .build/tsan \
+exec swift test --disable-xctest --sanitize thread --scratch-path .build/tsan \
     --filter 'PortolanCoreTests|PortolanDataTests|PortolanFileTests'

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+@_exported public import HTTPTypes
 @_exported public import PortolanCore
 import PortolanData
 import PortolanFile

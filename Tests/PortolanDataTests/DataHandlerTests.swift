@@ -5,6 +5,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanData
 import PortolanTestSupport
+import Synchronization
 import Testing
 
 @Suite struct DataHandlerTests {
@@ -70,6 +71,20 @@ import Testing
         }
         #expect(delegate.body == Self.large)
         #expect(delegate.events.last == .finished)
+    }
+
+    @Test func aResumeThatOvertakesItsPauseIsNotLost() throws {
+        let made = Mutex<(any ProtocolLoad)?>(nil)
+        let client = RecordingClient { _, event in
+            guard case .response = event else { return .keepGoing }
+            made.withLock { $0 }?.resumeLoading()
+            return .pause
+        }
+        let load = DataHandler().makeLoad(for: try Request("data:,Hello"), cachedResponse: nil, client: client)
+        made.withLock { $0 = load }
+        load.startLoading()
+        made.withLock { $0 = nil }
+        #expect(client.events == [.response(5), .data(5), .finished])
     }
 
     @Test func aVerbatimBodyIsDeliveredInPieces() throws {

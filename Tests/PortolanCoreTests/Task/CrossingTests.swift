@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// What the caller does crosses what the handler does.
+@Suite(.timeLimit(.minutes(2))) struct CrossingTests {
+    private let handler = ManualHandler(schemes: .only(["x"]))
+
+    private func start(_ delegate: RecordingDelegate, _ configure: (inout Loader.Configuration) -> Void = { _ in }) throws -> (
+        LoadTask, ManualLoad
+    ) {
+        let task = loader(handler, configure: configure).task(for: try Request("x:1"), delegate: delegate)
+        task.resume()
+        return (task, try #require(handler.loads.first))
+    }
+
+    @Test func aRedirectDecidedAfterACancelIsNotFollowed() throws {
+        let task = Mutex<LoadTask?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { request, decide in
+            task.withLock { $0 }?.cancel()
+            decide(.follow(request))
+        })
+        let (started, load) = try start(delegate)
+        task.withLock { $0 = started }
+        #expect(load.redirect(to: try URLRecord(parsing: "x:2")) == .stopped)
+        task.withLock { $0 = nil }
+        #expect(delegate.events == [.redirect(try URLRecord(parsing: "x:2")), .failed(.cancelled)])
+        #expect(handler.loads.count == 1)
+    }
+
+    @Test func aResumeIsNoDecisionOnARedirect() throws {
+        let answer = Mutex<(@Sendable () -> Void)?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { request, decide in answer.withLock { $0 = { decide(.follow(request)) } } })
+        let (task, load) = try start(delegate)
+        #expect(load.redirect(to: try URLRecord(parsing: "x:2")) == .pause)
+        task.suspend()
+        task.resume()
+        #expect(load.calls == [.start])
+        answer.withLock { $0.take() }?()
+        #expect(load.calls == [.start, .stop])
+        #expect(handler.loads.count == 2)
+        task.cancel()
+    }
+
+    @Test func aDecisionThatIsDroppedFollows() throws {
+        let delegate = RecordingDelegate(onRedirect: { _, _ in })
+        let (task, load) = try start(delegate)
+        load.redirect(to: try URLRecord(parsing: "x:2"))
+        #expect(handler.loads.count == 2)
+        task.cancel()
+    }
+
+    @Test func suspendedAndResumedBeforeItsStartATaskRuns() throws {
+        let delegate = RecordingDelegate()
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+        task.suspend()
+        task.resume()
+        #expect(task.state == .running)
+        #expect(handler.loads.first?.respond() == .keepGoing)
+        task.cancel()
+    }
+
+    @Test func suspendingAndResumingFromTwoThreadsLeavesNoHold() async throws {
+        for _ in 0..<300 {
+            let handler = ManualHandler()
+            let task = loader(handler).task(for: try Request("x:1"), delegate: RecordingDelegate())
+            task.resume()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { task.suspend() }
+                group.addTask { task.resume() }
+            }
+            let isRunning = task.state == .running
+            #expect(handler.loads.first?.respond() == (isRunning ? .keepGoing : .pause))
+            task.cancel()
+        }
+    }
+
+    @Test func afterAPauseTheIdleTimeBeginsAnew() throws {
+        let clock = ManualClock()
+        let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
+        let (task, load) = try start(delegate) {
+            $0.clock = clock
+            $0.timeouts = Timeouts(idle: .seconds(10))
+        }
+        load.respond()
+        load.deliver([1])
+        clock.advance(by: .milliseconds(9900))
+        task.resume()
+        clock.advance(by: .seconds(9))
+        #expect(delegate.error == nil)
+        clock.advance(by: .seconds(1))
+        #expect(delegate.events.last == .failed(.timedOut))
+    }
+
+    @Test func endlessTimeLimitsAreLimitsLikeOthers() async throws {
+        var request = try Request("x:1")
+        request.timeouts = Timeouts(idle: .seconds(Int64.max), total: .seconds(Int64.max))
+        let task = loader(handler).task(for: request, delegate: RecordingDelegate())
+        task.resume()
+        task.cancel()
+        #expect(task.state == .ended)
+    }
+
+    @Test func aTaskThatNeverStartedTookNoTime() throws {
+        let task = loader(handler).task(for: try Request("x:1"), delegate: RecordingDelegate())
+        task.cancel()
+        #expect(task.metrics.end == .zero)
+    }
+
+    @Test func aRequestOfTheCallersOwnKeepsItsPlaceInOtherLoads() throws {
+        let target = try Request("x:2")
+        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+            guard let request = try? Request("x:1") else { return }
+            load.client.makeNestedLoad(for: request, client: load.client).startLoading()
+        }
+        let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(target)) })
+        let task = loader(outer, handler).task(for: try Request("outer:x"), delegate: delegate)
+        task.resume()
+        handler.loads.first?.redirect(to: target.url)
+        #expect(handler.loads.map(\.request.nestingDepth) == [1, 1])
+        #expect(handler.loads.last?.request.marks.map(\.handler) == ["org.portolan.manual"])
+        task.cancel()
+    }
+
+    @Test func aRedirectThatNamesNoFragmentKeepsIt() throws {
+        let task = loader(handler).task(for: try Request("x:1#part"), delegate: RecordingDelegate())
+        task.resume()
+        handler.loads.first?.redirect(to: try URLRecord(parsing: "x:2"))
+        #expect(task.currentRequest.url.description == "x:2#part")
+        task.cancel()
+    }
+
+    @Test func aWithdrawnChallengeThatIsKeptIsAnsweredInVainAndStopsNoClock() throws {
+        let clock = ManualClock()
+        let kept = Mutex<AuthenticationChallenge?>(nil)
+        let answers = Mutex(0)
+        let delegate = RecordingDelegate(onChallenge: { challenge in kept.withLock { $0 = challenge } })
+        let (_, load) = try start(delegate) {
+            $0.clock = clock
+            $0.timeouts = Timeouts(idle: .seconds(10))
+        }
+        let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+        let challenge = AuthenticationChallenge(protectionSpace: space) { _ in answers.withLock { $0 += 1 } }
+        load.client.didReceive(challenge)
+        load.client.didCancel(challenge)
+        kept.withLock { $0 }?.answer(.continueWithout)
+        #expect(answers.withLock { $0 } == 0)
+        clock.advance(by: .seconds(10))
+        #expect(delegate.events.last == .failed(.timedOut))
+        kept.withLock { $0 = nil }
+    }
+
+    @Test func aSecondReaderOfABodyIsRefused() async throws {
+        let loader = loader(handler)
+        async let opened = loader.bytes(from: "x:1")
+        let load = await handler.nextLoad()
+        load.respond()
+        let (chunks, _) = try await opened
+        let outcomes = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    var iterator = chunks.makeAsyncIterator()
+                    do {
+                        return try await iterator.next().map { "\($0)" } ?? "end"
+                    } catch let error as LoadError {
+                        return error.code.description
+                    }
+                }
+            }
+            // One of the two waits already, or will: only the other can have been answered.
+            let first = try await group.next()
+            load.deliver([7])
+            return [first, try await group.next()]
+        }
+        #expect(Set(outcomes) == ["badRequest", "[7]"])
+    }
+
+    @Test func aLimitBelowNothingIsNothing() async throws {
+        let loader = loader(StubHandler { _ in .pieces([[1], [2], [3]]) }) { $0.bufferLimit = -1 }
+        let (chunks, _) = try await loader.bytes(from: "x:1")
+        var body: [UInt8] = []
+        for try await chunk in chunks { body += chunk }
+        #expect(body == [1, 2, 3])
+    }
+
+    @Test func schemesAreFoundInAnyCase() async throws {
+        let loader = loader(StubHandler(schemes: .only(["FTP+x"])) { _ in .text("found") })
+        #expect(try await String(decoding: loader.data(from: "ftp+X:1").0, as: UTF8.self) == "found")
+    }
+}
