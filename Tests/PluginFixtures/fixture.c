@@ -85,6 +85,27 @@ static void bad_field_value(fixture *f) {
     const portolan_field field = { PORTOLAN_TEXT("name"), PORTOLAN_TEXT("value\r\nset-cookie: a=b") };
     respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = 1 });
 }
+/* Lengths and counts that were never set: nothing behind them may be read. */
+static void huge_field_value(fixture *f) {
+    const portolan_field field = { PORTOLAN_TEXT("name"), { "value", (size_t)1 << 46 } };
+    respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = 1 });
+}
+static void endless_field_value(fixture *f) {
+    const portolan_field field = { PORTOLAN_TEXT("name"), { "value", SIZE_MAX } };
+    respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = 1 });
+}
+static void huge_field_count(fixture *f) {
+    const portolan_field field = { PORTOLAN_TEXT("name"), PORTOLAN_TEXT("value") };
+    respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = (size_t)1 << 40 });
+}
+static void huge_data(fixture *f) {
+    const portolan_response response = { .size = sizeof response, .expected_length = -1 };
+    if (f->client->did_receive_response(f->client, &response) == PORTOLAN_STOPPED) return;
+    f->client->did_load(f->client, "data", (size_t)1 << 62);
+}
+static void response_from_nowhere(fixture *f) {
+    respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .url = PORTOLAN_TEXT("no url") });
+}
 static void short_response(fixture *f) { respond_with(f, (portolan_response){ .size = 8 }); }
 
 /* ---- redirects, challenges, errors ---- */
@@ -207,6 +228,11 @@ static const breach blocking[] = {
     { .name = PORTOLAN_TEXT("unknown-storage"), .act = unknown_storage },
     { .name = PORTOLAN_TEXT("bad-field-name"), .act = bad_field_name },
     { .name = PORTOLAN_TEXT("bad-field-value"), .act = bad_field_value },
+    { .name = PORTOLAN_TEXT("huge-field-value"), .act = huge_field_value },
+    { .name = PORTOLAN_TEXT("endless-field-value"), .act = endless_field_value },
+    { .name = PORTOLAN_TEXT("huge-field-count"), .act = huge_field_count },
+    { .name = PORTOLAN_TEXT("huge-data"), .act = huge_data },
+    { .name = PORTOLAN_TEXT("response-from-nowhere"), .act = response_from_nowhere },
     { .name = PORTOLAN_TEXT("short-response"), .act = short_response },
     { .name = PORTOLAN_TEXT("redirect-malformed"), .act = redirect_malformed },
     { .name = PORTOLAN_TEXT("redirect-relative"), .act = redirect_relative },
