@@ -40,7 +40,10 @@ static void respond_with(fixture *f, portolan_response response) {
     f->client->did_receive_response(f->client, &response);
     finish(f);
 }
-static void whole(fixture *f) { respond(f, 4); data(f); finish(f); }
+static void whole(fixture *f) {
+    if (respond(f, 4) == PORTOLAN_STOPPED || data(f) == PORTOLAN_STOPPED) return;
+    finish(f);
+}
 
 /* ---- order ---- */
 
@@ -180,7 +183,9 @@ static void thread_after_start(fixture *f) { /* event-driven: start has returned
     respond(f, -1);
     f->has_thread = pthread_create(&f->thread, NULL, other_thread, f) == 0;
 }
-static void begin(fixture *f) { respond(f, -1); data(f); }
+static void begin(fixture *f) {
+    if (respond(f, -1) != PORTOLAN_STOPPED) data(f);
+}
 static void event(fixture *f) { data(f); }
 
 /* ---- sound ones, for what a host does at a stop ---- */

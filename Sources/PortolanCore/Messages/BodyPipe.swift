@@ -40,14 +40,17 @@ public final class BodyPipe: Sendable {
     ///
     /// - Parameter length: in bytes, if it is known; the load fails if another number is written.
     public func body(length: Int64? = nil) -> Body {
-        Body(length: length, isRewindable: false, discard: { [self] in close() }) { [self] () throws(LoadError) in
-            let isFirst = state.withLock { state in
-                defer { state.isTaken = true }
-                return !state.isTaken
-            }
-            guard isFirst else { throw LoadError(.bodyFailed, message: "a streamed body was asked for twice, and can be read once") }
-            return PipeReader(pipe: self)
+        Body(length: length, isRewindable: false, discard: close, open: openOnce)
+    }
+
+    @Sendable
+    private func openOnce() throws(LoadError) -> any BodyReader {
+        let isFirst = state.withLock { state in
+            defer { state.isTaken = true }
+            return !state.isTaken
         }
+        guard isFirst else { throw LoadError(.bodyFailed, message: "a streamed body was asked for twice, and can be read once") }
+        return PipeReader(pipe: self)
     }
 
     /// Adds bytes to the body, when there is room for them.
@@ -124,6 +127,7 @@ public final class BodyPipe: Sendable {
         return answer
     }
 
+    @Sendable
     fileprivate func close() {
         let writers = state.withLock { state in
             state.isClosed = true
