@@ -25,8 +25,18 @@ public struct LoadTurns: ~Copyable, Sendable {
     ///
     /// In the first case it goes on with the turns that other threads leave meanwhile: `perform` gets theirs, too.
     public func take(_ turn: Turn, perform: (Turn) -> Void) {
-        let before = state.bitwiseOr(Self.running | UInt16(turn.rawValue), ordering: .acquiringAndReleasing).oldValue
-        guard before & Self.running == 0 else { return }
+        if leave(turn) { run(perform) }
+    }
+
+    /// Leaves `turn` to be performed, in its order, without performing anything here.
+    ///
+    /// - Returns: whether somebody has to call ``run(_:)``, on any thread, for it.
+    public func leave(_ turn: Turn) -> Bool {
+        state.bitwiseOr(Self.running | UInt16(turn.rawValue), ordering: .acquiringAndReleasing).oldValue & Self.running == 0
+    }
+
+    /// Performs the turns that were left, until there is none. Once for each ``leave(_:)`` that asked for it.
+    public func run(_ perform: (Turn) -> Void) {
         while let turn = nextTurn() { perform(turn) }
     }
 

@@ -8,30 +8,18 @@ import Synchronization
 final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` is touched only in a turn
     private let turns = LoadTurns()
     private var life = TurnLife()
-    /// A turn for `woken` is on its way to a helper thread.
-    private let isWaking = Atomic(false)
 
-    func start(_ load: HostedLoad) { hand(over: .start, load) }
-    func resume(_ load: HostedLoad) { hand(over: .resume, load) }
-    func stop(_ load: HostedLoad) { hand(over: .stop, load) }
-    func answered(_ load: HostedLoad) { hand(over: .answered, load) }
-
-    /// Several of these may bring one call; the flag is let down before the turn begins, so that none that comes later is lost.
-    func notify(_ load: HostedLoad) {
-        guard !isWaking.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        load.plugin.helpers.run(isNested: load.isNested) { [self] in
-            isWaking.store(false, ordering: .sequentiallyConsistent)
-            take(.woken, load)
-        }
-    }
+    func start(_ load: HostedLoad) { leave(.start, load) }
+    func resume(_ load: HostedLoad) { leave(.resume, load) }
+    func stop(_ load: HostedLoad) { leave(.stop, load) }
+    func answered(_ load: HostedLoad) { leave(.answered, load) }
+    /// Several of these may bring one call: one that comes when it has begun brings another.
+    func notify(_ load: HostedLoad) { leave(.woken, load) }
 
     /// A plugin's function may take its time, which is not to be the caller's.
-    private func hand(over turn: LoadTurns.Turn, _ load: HostedLoad) {
-        load.plugin.helpers.run(isNested: load.isNested) { [self] in take(turn, load) }
-    }
-
-    private func take(_ turn: LoadTurns.Turn, _ load: HostedLoad) {
-        turns.take(turn) { perform($0, load) }
+    private func leave(_ turn: LoadTurns.Turn, _ load: HostedLoad) {
+        guard turns.leave(turn) else { return }
+        load.plugin.helpers.run(isNested: load.isNested) { [self] in turns.run { perform($0, load) } }
     }
 
     private func perform(_ turn: LoadTurns.Turn, _ load: HostedLoad) {
@@ -44,7 +32,7 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
         case .destroy: load.destroy()
         case nil: break
         }
-        if life.owesDestroy { take(.destroy, load) }
+        if life.owesDestroy { _ = turns.leave(.destroy) }  // this thread runs, and comes to it
     }
 
     private func stopLoad(_ load: HostedLoad) {
