@@ -89,6 +89,40 @@ import Testing
         #expect(Set(Self.rows.map { $0.path().phase }) == Set(EventOrder.Phase.allCases))
     }
 
+    /// What the core asks, in every state: whether it may be started, resumed, declined and taken, and how it ends.
+    @Test(arguments: rows)
+    func eachCallOfTheCoresIsJudged(_ row: Row) {
+        let order = row.path()
+        let isDelivering = order.flags.contains(.delivering)
+        func after<Result>(_ change: (inout EventOrder) -> Result) -> Result {
+            var order = order
+            return change(&order)
+        }
+        #expect(after { $0.start() } == (order.phase == .made))
+        #expect(after { $0.takeRedirect() } == !order.isOver)
+        #expect(after { $0.declineRedirect() } == (order.phase == .deciding))
+        #expect(after { $0.resume() } == (row.name == "receiving, paused"))
+        let end: EventOrder.End = order.phase == .redirected ? .redirected : order.isOver ? .nothing : isDelivering ? .later : .now
+        #expect(after { $0.end() } == end)
+        // Suspended and let go again, it is as it was: nobody was told to pause.
+        let unsuspended = after { order -> (Bool, EventOrder) in
+            order.suspend()
+            return (order.unsuspend(), order)
+        }
+        #expect(unsuspended.0 == false)
+        #expect(unsuspended.1 == order)
+        // Whatever is asked of it once it is over, it stays so.
+        for change in [{ _ = $0.resume() }, { _ = $0.declineRedirect() }, { _ = $0.unsuspend() }, { $0.made() }]
+            as [(inout EventOrder) -> Void]
+        {
+            #expect(
+                after { order in
+                    change(&order)
+                    return order.isOver
+                } == order.isOver)
+        }
+    }
+
     // MARK: What the handler declares
 
     @Test func aSecondResponsePassesWhereMultipartIsDeclared() {
