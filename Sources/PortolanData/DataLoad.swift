@@ -55,11 +55,9 @@ final class DataLoad: ProtocolLoad {
     }
 
     private func response(_ decoder: DataURLDecoder) -> Response {
-        // A MIME type is code points up to U+00FF, and a field's value is bytes: one for each.
-        let bytes = decoder.mimeType.description.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
-        let type = HTTPField(name: .contentType, value: bytes)
         return Response(
-            url: request.url, mimeType: decoder.mimeType, expectedLength: Int64(decoder.length), status: .ok, fields: HTTPFields([type]))
+            url: request.url, mimeType: decoder.mimeType, expectedLength: Int64(decoder.length), status: .ok,
+            fields: [.contentType: decoder.mimeType.description])
     }
 
     /// Delivers until the end, a pause or a stop.
