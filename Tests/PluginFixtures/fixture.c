@@ -101,6 +101,11 @@ static void huge_field_count(fixture *f) {
     const portolan_field field = { PORTOLAN_TEXT("name"), PORTOLAN_TEXT("value") };
     respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = &field, .field_count = (size_t)1 << 40 });
 }
+static void many_fields(fixture *f) {
+    static portolan_field fields[2000];
+    for (size_t i = 0; i < ARRAY_COUNT(fields); i++) fields[i] = (portolan_field){ PORTOLAN_TEXT("name"), PORTOLAN_TEXT("value") };
+    respond_with(f, (portolan_response){ .size = sizeof(portolan_response), .fields = fields, .field_count = ARRAY_COUNT(fields) });
+}
 static void huge_data(fixture *f) {
     const portolan_response response = { .size = sizeof response, .expected_length = -1 };
     if (f->client->did_receive_response(f->client, &response) == PORTOLAN_STOPPED) return;
@@ -236,6 +241,7 @@ static const breach blocking[] = {
     { .name = PORTOLAN_TEXT("huge-field-value"), .act = huge_field_value },
     { .name = PORTOLAN_TEXT("endless-field-value"), .act = endless_field_value },
     { .name = PORTOLAN_TEXT("huge-field-count"), .act = huge_field_count },
+    { .name = PORTOLAN_TEXT("many-fields"), .act = many_fields },
     { .name = PORTOLAN_TEXT("huge-data"), .act = huge_data },
     { .name = PORTOLAN_TEXT("response-from-nowhere"), .act = response_from_nowhere },
     { .name = PORTOLAN_TEXT("short-response"), .act = short_response },

@@ -38,6 +38,7 @@ import Testing
         Breach("fixture://huge-field-value", "DESC-05"),
         Breach("fixture://endless-field-value", "DESC-05"),
         Breach("fixture://huge-field-count", "DESC-05"),
+        Breach("fixture://many-fields", "SEC-08"),
         Breach("fixture://huge-data", "BODY-04"),
         Breach("fixture://response-from-nowhere", "BODY-11"),
         Breach("fixture://short-error", "DESC-05"),

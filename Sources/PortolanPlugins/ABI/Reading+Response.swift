@@ -93,8 +93,22 @@ extension HTTPFields {
     /// - Throws: DESC-05 or SEC-08.
     init(reading start: UnsafePointer<portolan_field>?, count: Int) throws(Breach) {
         self.init()
-        try unsafe UnsafeBufferPointer(start: start, counted: count, "fields").each { field throws(Breach) in
+        let given = try unsafe UnsafeBufferPointer(start: start, counted: count, "fields")
+        try Self.checkCount(given.count)
+        try unsafe given.each { field throws(Breach) in
             append(try unsafe HTTPField(name: HTTPField.Name(reading: field.name), reading: field.value))
+        }
+    }
+}
+
+extension HTTPFields {
+    /// No message has so many that means well; to look for each name among more would take its time.
+    private static let largestCount = 1024
+
+    /// - Throws: SEC-08 where there are more fields than a message may have.
+    static func checkCount(_ count: Int) throws(Breach) {
+        guard count <= largestCount else {
+            throw Breach(.fieldsAreWellFormed, "\(count) fields were given, and \(largestCount) are allowed")
         }
     }
 }

@@ -57,6 +57,7 @@ extension Request {
 
     /// All names are taken out before any value goes in, so that two of a name are both kept.
     private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(Breach) {
+        try HTTPFields.checkCount(changes.count)
         var names: [HTTPField.Name] = []
         try unsafe changes.each { change throws(Breach) in names.append(try unsafe HTTPField.Name(reading: change.name)) }
         let replaced = Set(names)
