@@ -80,25 +80,6 @@ import Testing
         #expect(error.rule?.id == rule)
     }
 
-    // MARK: One plugin's trouble is not another's
-
-    /// Each of these keeps a thread of its plugin's for good, and more of them than it has.
-    @Test(arguments: ["fixture://until-stopped", "fixture-events://silent"])
-    func aPluginThatHangsHoldsUpNoOther(url: String) async throws {
-        let registry = ProtocolRegistry()
-        registry.register(DataHandler())
-        let hanging = try Fixtures.plugin("fixture", threads: LoadThreads(limit: 4))
-        for handler in hanging.handlers { registry.register(handler) }
-        for handler in try Fixtures.plugin("template").handlers { registry.register(handler) }
-        let loader = Loader(configuration: .default, registry: registry)
-        let tasks = try (0..<20).map { _ in loader.task(for: try Request(url), delegate: RecordingDelegate()) }
-        for task in tasks { task.resume() }
-        let (body, _) = try await loader.data(from: "template://greet/World")
-        #expect(!body.isEmpty)
-        for task in tasks { task.cancel() }
-        hanging.waitUntilIdle()
-    }
-
     // MARK: Redirects, challenges, uploads
 
     @Test func aRedirectLeadsToAnotherHandler() async throws {
