@@ -28,13 +28,20 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-crypto.git", "3.0.0"..<"5.0.0"),
     ],
     targets: [
         .target(name: "CPortolan"),
+        .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
-        .target(name: "PortolanPlugins", dependencies: ["PortolanCore", "CPortolan", httpTypes, logging], swiftSettings: strict),
+        .target(
+            name: "PortolanPlugins",
+            dependencies: [
+                "PortolanCore", "CPortolan", "PortolanJSON", httpTypes, logging, .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict),
         .target(
             name: "Portolan",
             dependencies: ["PortolanCore", "PortolanData", "PortolanFile", "PortolanPlugins", httpTypes],
@@ -43,7 +50,7 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanCore", httpTypes, logging,
+                "Portolan", "PortolanCore", "PortolanJSON", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -62,7 +69,9 @@ let package = Package(
                 "PortolanPlugins", "PortolanCore", "CPortolan", "PortolanData", "PortolanTestSupport", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
-            name: "PortolanCLITests", dependencies: ["PortolanCLI", "Portolan", "PortolanTestSupport", httpTypes], swiftSettings: strict),
+            name: "PortolanCLITests", dependencies: ["PortolanCLI", "Portolan", "PortolanJSON", "PortolanTestSupport", httpTypes],
+            swiftSettings: strict),
+        .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI"], swiftSettings: strict),
     ],
     cLanguageStandard: .c11

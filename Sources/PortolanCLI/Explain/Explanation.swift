@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanJSON
 
 /// How a request finds its handler.
 struct Explanation {
@@ -36,7 +37,7 @@ struct Explanation {
                 consultations.map { consultation in
                     [
                         "handler": .string(consultation.handler), "schemes": consultation.schemes.json,
-                        "answer": .string(consultation.refusal?.rawValue ?? "takes"),
+                        "answer": .string(Self.name(of: consultation.refusal)), "reason": .text(consultation.refusal?.message),
                     ]
                 }),
             "winner": .text(winner),
@@ -55,7 +56,23 @@ struct Explanation {
         case nil: "takes it"
         case .cannotInit: "does not serve this request"
         case .ownRequest: "issued this request itself, and is not asked again"
+        case .unavailable(let message): "is not available: \(message)"
         }
+    }
+
+    private static func name(of refusal: Consultation.Refusal?) -> String {
+        switch refusal {
+        case nil: "takes"
+        case .cannotInit: "cannotInit"
+        case .ownRequest: "ownRequest"
+        case .unavailable: "unavailable"
+        }
+    }
+}
+
+extension Consultation.Refusal {
+    fileprivate var message: String? {
+        if case .unavailable(let message) = self { message } else { nil }
     }
 }
 

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanJSON
 
 /// Fields as programs see them: pairs of a lower-case name and the value's bytes as ISO-8859-1. A field that repeats stays repeated.
 struct FieldList: Equatable, Sendable {

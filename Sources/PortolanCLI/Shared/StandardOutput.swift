@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanJSON
+
 /// Standard output.
 enum StandardOutput {
     static func write(_ text: String) throws(Failure) {

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Portolan
+import PortolanJSON
 
 /// The answers of `stdio`, as JSON.
 enum StdioAnswer {

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Portolan
+import PortolanJSON
 
 /// A load that one line asks for.
 struct StdioLoadRequest: Sendable {

@@ -2,6 +2,7 @@
 
 import Portolan
 import PortolanCore
+import PortolanJSON
 import Synchronization
 
 /// The loaders behind `stdio`, which differ in what they do with redirects.

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Portolan
+import PortolanJSON
 
 /// `portolan version`
 struct VersionCommand: ParsableCommand {

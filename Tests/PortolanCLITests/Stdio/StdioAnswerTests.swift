@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanJSON
 import PortolanTestSupport
 import Testing
 

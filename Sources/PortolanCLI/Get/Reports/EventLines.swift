@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Portolan
+import PortolanJSON
 
 /// Tells of a load in JSON, one event a line, on standard output.
 final class EventLines: LoadObserver {

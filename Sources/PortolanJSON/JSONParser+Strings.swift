@@ -3,31 +3,33 @@
 extension JSONParser {
     /// Reads the string whose opening quote is next.
     mutating func string() throws(JSONError) -> String {
+        let quote = bytes[position]
         position += 1
         let start = position
-        try skipPlainText()
+        try skipPlainText(to: quote)
         guard try peek() == UInt8(ascii: "\\") else {
             defer { position += 1 }
-            return String(decoding: bytes[start..<position], as: UTF8.self)
+            return text(from: start)
         }
         var text = Array(bytes[start..<position])
         while try peek() == UInt8(ascii: "\\") {
             position += 1
             try appendEscape(to: &text)
             let plain = position
-            try skipPlainText()
+            try skipPlainText(to: quote)
             text += bytes[plain..<position]
         }
         position += 1
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Moves to the next quote or backslash.
-    private mutating func skipPlainText() throws(JSONError) {
+    /// Moves to the closing quote or the next backslash.
+    private mutating func skipPlainText(to quote: UInt8) throws(JSONError) {
         while position < bytes.count {
             let byte = bytes[position]
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return }
-            guard byte >= 0x20 else { throw error(.controlCharacter) }
+            if byte == quote || byte == UInt8(ascii: "\\") { return }
+            // JSON5 forbids line breaks only.
+            guard byte >= 0x20 || (dialect.isExtended && byte != 0x0A && byte != 0x0D) else { throw error(.controlCharacter) }
             position += 1
         }
         throw error(.unexpectedEnd)
@@ -47,7 +49,35 @@ extension JSONParser {
             position += 1
             text += String(try scalar()).utf8
             return
+        case _ where dialect.isExtended: return try appendExtendedEscape(letter, to: &text)
         default: throw error(.badEscape)
+        }
+        position += 1
+    }
+
+    /// The escapes of JSON5: a line break stands for nothing, most characters for themselves.
+    private mutating func appendExtendedEscape(_ letter: UInt8, to text: inout [UInt8]) throws(JSONError) {
+        if endsLine {
+            let isReturn = letter == 0x0D
+            position += isSeparator ? 3 : 1
+            if isReturn { skip(0x0A) }
+            return
+        }
+        switch letter {
+        case UInt8(ascii: "v"): text.append(0x0B)
+        case UInt8(ascii: "0"):
+            position += 1
+            guard position == bytes.count || !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) else {
+                throw error(.badEscape)
+            }
+            return text.append(0)
+        case UInt8(ascii: "x"):
+            position += 1
+            let value = try hexadecimalDigits(2)
+            text += String(Unicode.Scalar(UInt8(truncatingIfNeeded: value))).utf8
+            return
+        case UInt8(ascii: "1")...UInt8(ascii: "9"): throw error(.badEscape)
+        default: text.append(letter)
         }
         position += 1
     }
@@ -55,24 +85,30 @@ extension JSONParser {
     /// The scalar of a `\u` escape whose digits are next, with the second escape where the first is half a pair.
     private mutating func scalar() throws(JSONError) -> Unicode.Scalar {
         let replacement: Unicode.Scalar = "\u{FFFD}"
+        let start = position
         let unit = try codeUnit()
+        if !dialect.repairsText, UTF16.isTrailSurrogate(unit) { throw JSONError(problem: .notUnicode, offset: start) }
         guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) ?? replacement }
         let afterFirst = position
         guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"), bytes[position + 1] == UInt8(ascii: "u") else {
+            guard dialect.repairsText else { throw JSONError(problem: .notUnicode, offset: start) }
             return replacement
         }
         position += 2
         let second = try codeUnit()
         guard UTF16.isTrailSurrogate(second) else {
+            guard dialect.repairsText else { throw JSONError(problem: .notUnicode, offset: start) }
             position = afterFirst
             return replacement
         }
         return Unicode.Scalar(0x10000 + (UInt32(unit & 0x3FF) << 10 | UInt32(second & 0x3FF))) ?? replacement
     }
 
-    private mutating func codeUnit() throws(JSONError) -> UInt16 {
+    mutating func codeUnit() throws(JSONError) -> UInt16 { try hexadecimalDigits(4) }
+
+    private mutating func hexadecimalDigits(_ count: Int) throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
-        for _ in 0..<4 {
+        for _ in 0..<count {
             let digit = try peek()
             let value: UInt8
             switch digit {

@@ -4,7 +4,7 @@ extension JSONValue {
     /// The value as UTF-8 on one line, without the line feed.
     ///
     /// Whatever some reader takes for the end of a line is escaped: controls, U+0085, U+2028 and U+2029.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
         return bytes

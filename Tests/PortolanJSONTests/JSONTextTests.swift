@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import PortolanCLI
+@testable import PortolanJSON
 
 @Suite struct JSONTextTests {
     @Test(arguments: [

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a text is not JSON, and where.
-struct JSONError: Error, Equatable, CustomStringConvertible {
-    enum Problem: String {
+package struct JSONError: Error, Equatable, CustomStringConvertible {
+    package enum Problem: String, Sendable {
         case unexpectedEnd = "the text ends too early"
         case unexpectedByte = "this byte cannot stand here"
         case badEscape = "a backslash is followed by something that is no escape"
@@ -10,11 +10,14 @@ struct JSONError: Error, Equatable, CustomStringConvertible {
         case badNumber = "this is no number"
         case tooDeep = "values lie in each other more than 512 deep"
         case trailingText = "more text follows the value"
+        case notUnicode = "these bytes are no UTF-8"
+        case openComment = "a comment begins here and never ends"
+        case duplicateName = "this name stands twice in its object; keep one"
     }
 
-    let problem: Problem
+    package let problem: Problem
     /// In bytes from the start of the text.
-    let offset: Int
+    package let offset: Int
 
-    var description: String { "bad JSON at byte \(offset): \(problem.rawValue)" }
+    package var description: String { "bad JSON at byte \(offset): \(problem.rawValue)" }
 }

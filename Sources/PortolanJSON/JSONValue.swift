@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A JSON value, with everything in it that a reader could want back: the order of members, and numbers as they were written.
-enum JSONValue: Hashable, Sendable {
+package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
     /// The number's own text, so that `1e400` and 20-digit identifiers survive.
@@ -10,29 +10,34 @@ enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([Member])
 
-    struct Member: Hashable, Sendable {
-        let name: String
-        let value: JSONValue
+    package struct Member: Hashable, Sendable {
+        package let name: String
+        package let value: JSONValue
+
+        package init(name: String, value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
     }
 }
 
 extension JSONValue {
     /// The member of this name; of several, the last, as `JSON.parse` has it. `nil` also where this is no object.
-    subscript(name: String) -> JSONValue? {
+    package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.name == name }?.value
     }
 
-    static func integer(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
+    package static func integer(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
 
     /// A string, or null.
-    static func text(_ value: String?) -> JSONValue { value.map(JSONValue.string) ?? .null }
+    package static func text(_ value: String?) -> JSONValue { value.map(JSONValue.string) ?? .null }
 
     /// An integer, or null.
-    static func count(_ value: (some BinaryInteger)?) -> JSONValue { value.map { .integer($0) } ?? .null }
+    package static func count(_ value: (some BinaryInteger)?) -> JSONValue { value.map { .integer($0) } ?? .null }
 
     /// Milliseconds with three digits after the point.
-    static func milliseconds(_ time: Duration) -> JSONValue {
+    package static func milliseconds(_ time: Duration) -> JSONValue {
         let (seconds, attoseconds) = time.components
         let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
         let fraction = String(microseconds % 1000)
@@ -41,10 +46,10 @@ extension JSONValue {
 }
 
 extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral, ExpressibleByNilLiteral {
-    init(dictionaryLiteral members: (String, JSONValue)...) {
+    package init(dictionaryLiteral members: (String, JSONValue)...) {
         self = .object(members.map { Member(name: $0, value: $1) })
     }
-    init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    init(stringLiteral text: String) { self = .string(text) }
-    init(nilLiteral: ()) { self = .null }
+    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    package init(stringLiteral text: String) { self = .string(text) }
+    package init(nilLiteral: ()) { self = .null }
 }

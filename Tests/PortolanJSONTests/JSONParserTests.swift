@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import PortolanCLI
+@testable import PortolanJSON
 
 @Suite struct JSONParserTests {
     private static func parse(_ text: String) throws(JSONError) -> JSONValue {

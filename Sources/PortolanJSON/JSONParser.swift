@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads one JSON value from bytes: RFC 8259, or JSON5 where the dialect says so.
+///
+/// In `.json`, strict in what is JSON and forgiving in what is text: what is not Unicode in a string becomes U+FFFD, be it bytes that are no UTF-8
+/// or a surrogate without its partner in `\u` escapes (as the conversion to a USVString has it, Web IDL).
+///
+/// Written here because Foundation's decoder refuses lone surrogates, loses how numbers were written, and does not say where a value stands.
+package struct JSONParser {
+    private static let depthLimit = 512
+
+    let bytes: [UInt8]
+    let dialect: JSONDialect
+    var position = 0
+
+    init(bytes: [UInt8], dialect: JSONDialect) {
+        self.bytes = bytes
+        self.dialect = dialect
+    }
+
+    /// - Throws: what is wrong with the text, and where.
+    /// - Complexity: linear in the length of the text.
+    package static func parse(_ bytes: [UInt8], _ dialect: JSONDialect = .json) throws(JSONError) -> JSONValue {
+        var parser = JSONParser(bytes: bytes, dialect: dialect)
+        if !dialect.repairsText { try parser.checkUnicode() }
+        let value = try parser.value(depth: 0)
+        try parser.skipWhitespace()
+        guard parser.position == bytes.count else { throw parser.error(.trailingText) }
+        return value
+    }
+
+    mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+        guard depth <= Self.depthLimit else { throw error(.tooDeep) }
+        try skipWhitespace()
+        switch try peek() {
+        case UInt8(ascii: "{"): return try object(depth: depth)
+        case UInt8(ascii: "["):
+            var values: [JSONValue] = []
+            try elements { (parser) throws(JSONError) in values.append(try parser.value(depth: depth + 1)) }
+            return .array(values)
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "'") where dialect.isExtended: return .string(try string())
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
+        default: return try dialect.isExtended ? extendedNumber() : number()
+        }
+    }
+
+    private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
+        var values: [JSONValue.Member] = []
+        var names: Set<String> = []
+        try members { (parser, name, offset) throws(JSONError) in
+            if !parser.dialect.allowsDuplicates, !names.insert(name).inserted {
+                throw JSONError(problem: .duplicateName, offset: offset)
+            }
+            values.append(JSONValue.Member(name: name, value: try parser.value(depth: depth + 1)))
+        }
+        return .object(values)
+    }
+
+    /// Goes through the object that begins here. At each member `body` gets its name and where that began, and reads its value.
+    mutating func members(_ body: (inout JSONParser, String, Int) throws(JSONError) -> Void) throws(JSONError) {
+        position += 1
+        try skipWhitespace()
+        if try take(UInt8(ascii: "}")) { return }
+        while true {
+            try skipWhitespace()
+            let offset = position
+            let name = try name()
+            try skipWhitespace()
+            guard try take(UInt8(ascii: ":")) else { throw error(.unexpectedByte) }
+            try skipWhitespace()
+            try body(&self, name, offset)
+            guard try goesOn(to: UInt8(ascii: "}")) else { return }
+        }
+    }
+
+    /// Goes through the array that begins here. At each element `body` reads its value.
+    mutating func elements(_ body: (inout JSONParser) throws(JSONError) -> Void) throws(JSONError) {
+        position += 1
+        try skipWhitespace()
+        if try take(UInt8(ascii: "]")) { return }
+        while true {
+            try skipWhitespace()
+            try body(&self)
+            guard try goesOn(to: UInt8(ascii: "]")) else { return }
+        }
+    }
+
+    /// Reads the comma before another item, or the end.
+    private mutating func goesOn(to end: UInt8) throws(JSONError) -> Bool {
+        try skipWhitespace()
+        if try take(end) { return false }
+        guard try take(UInt8(ascii: ",")) else { throw error(.unexpectedByte) }
+        guard dialect.isExtended else { return true }
+        try skipWhitespace()
+        return try !take(end)
+    }
+
+    private mutating func name() throws(JSONError) -> String {
+        switch try peek() {
+        case UInt8(ascii: "\""): try string()
+        case UInt8(ascii: "'") where dialect.isExtended: try string()
+        case _ where dialect.isExtended: try identifier()
+        default: throw error(.unexpectedByte)
+        }
+    }
+
+    mutating func word(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        for byte in word.description.utf8 {
+            guard try take(byte) else { throw error(.unexpectedByte) }
+        }
+        return value
+    }
+
+    /// RFC 8259 §6
+    private mutating func number() throws(JSONError) -> JSONValue {
+        let start = position
+        skip(UInt8(ascii: "-"))
+        if skip(UInt8(ascii: "0")) {
+            // Nothing but a point or an exponent may follow.
+        } else {
+            try digits(orElse: position == start ? .unexpectedByte : .badNumber)
+        }
+        if skip(UInt8(ascii: ".")) { try digits(orElse: .badNumber) }
+        try exponent()
+        return .number(text(from: start))
+    }
+
+    mutating func exponent() throws(JSONError) {
+        guard skip(UInt8(ascii: "e")) || skip(UInt8(ascii: "E")) else { return }
+        if !skip(UInt8(ascii: "+")) { skip(UInt8(ascii: "-")) }
+        try digits(orElse: .badNumber)
+    }
+
+    mutating func digits(orElse problem: JSONError.Problem) throws(JSONError) {
+        let start = position
+        while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) { position += 1 }
+        guard position > start else { throw error(position < bytes.count ? problem : .unexpectedEnd) }
+    }
+}
+
+extension JSONParser {
+    func peek() throws(JSONError) -> UInt8 {
+        guard position < bytes.count else { throw error(.unexpectedEnd) }
+        return bytes[position]
+    }
+
+    mutating func take(_ byte: UInt8) throws(JSONError) -> Bool {
+        guard try peek() == byte else { return false }
+        position += 1
+        return true
+    }
+
+    @discardableResult
+    mutating func skip(_ byte: UInt8) -> Bool {
+        guard position < bytes.count, bytes[position] == byte else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func skipWhitespace() throws(JSONError) {
+        while position < bytes.count, Self.isWhitespace(bytes[position]) { position += 1 }
+        if dialect.isExtended { try skipExtendedWhitespace() }
+    }
+
+    static func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
+    }
+
+    func text(from start: Int) -> String { String(decoding: bytes[start..<position], as: UTF8.self) }
+
+    func error(_ problem: JSONError.Problem) -> JSONError { JSONError(problem: problem, offset: position) }
+}

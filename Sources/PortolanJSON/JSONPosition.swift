@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place in a text, as editors count: lines and code points, both from 1.
+package struct JSONPosition: Hashable, Sendable, CustomStringConvertible {
+    package let line: Int
+    package let column: Int
+
+    /// The place of the byte at `offset`. Lines end at LF, CR or both.
+    package init(of offset: Int, in bytes: [UInt8]) {
+        var (line, start) = (1, 0)
+        let end = min(offset, bytes.count)
+        for index in 0..<end where Self.endsLine(bytes, index) {
+            line += 1
+            start = index + 1
+        }
+        self.line = line
+        column = 1 + bytes[start..<end].count { $0 & 0xC0 != 0x80 }
+    }
+
+    private static func endsLine(_ bytes: [UInt8], _ index: Int) -> Bool {
+        bytes[index] == 0x0A || (bytes[index] == 0x0D && (index + 1 == bytes.count || bytes[index + 1] != 0x0A))
+    }
+
+    package var description: String { "\(line):\(column)" }
+}
