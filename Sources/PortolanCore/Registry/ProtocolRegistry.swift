@@ -8,10 +8,16 @@ import Synchronization
 /// Handlers that name their schemes are found through an index: the cost does not grow with the number of handlers of other schemes.
 public final class ProtocolRegistry: Sendable {
     private struct State {
-        var entries: [RegisteredHandler] = []
-        var nextOrder = 0
+        /// Oldest first.
+        var places: [RegistryIndex.Place] = []
+        var nextNumber: RegistrationNumber = 0
         /// Made when first needed after a change, so that registering many costs no index for each.
         var index: RegistryIndex?
+
+        mutating func number() -> RegistrationNumber {
+            defer { nextNumber += 1 }
+            return nextNumber
+        }
     }
 
     private let state = Mutex(State())
@@ -22,28 +28,58 @@ public final class ProtocolRegistry: Sendable {
     @discardableResult
     public func register(_ handler: some ProtocolHandler) -> Registration {
         state.withLock { state in
-            let entry = RegisteredHandler(handler, order: state.nextOrder)
-            state.nextOrder += 1
-            state.entries.append(entry)
+            let number = state.number()
+            state.places.append(.handler(RegisteredHandler(handler, registration: number)))
             state.index = nil
-            return Registration(entry: entry)
+            return Registration(number: number)
+        }
+    }
+
+    /// Puts handlers that are not made yet in front of all others: `source` makes them when a request of its schemes first comes, and they take its
+    /// place.
+    @discardableResult
+    public func register(deferred source: some HandlerSource) -> Registration {
+        state.withLock { state in
+            let number = state.number()
+            state.places.append(.deferred(DeferredHandlers(source, registration: number, in: self)))
+            state.index = nil
+            return Registration(number: number)
         }
     }
 
     /// Takes a handler out: new loads no longer come to it. Running loads go on; the answer tells when the last has ended.
     @discardableResult
     public func unregister(_ registration: Registration) -> Retirement {
-        state.withLock { state in
-            state.entries.removeAll { $0 === registration.entry }
+        let retired = state.withLock { state -> [RegisteredHandler] in
+            let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }
+            guard !leaving.isEmpty else { return [] }
+            state.places = staying
             state.index = nil
+            return leaving.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
         }
-        registration.entry.retire()
-        return Retirement(entry: registration.entry)
+        for entry in retired { entry.retire() }
+        return Retirement(entries: retired)
     }
 
-    /// Every registered handler, newest first.
+    func holds(_ deferred: DeferredHandlers) -> Bool {
+        state.withLock { state in state.places.contains { $0.isHeld(by: deferred) } }
+    }
+
+    /// Puts handlers in the place of those that were to be made; nowhere, where that was unregistered meanwhile.
+    func replace(_ deferred: DeferredHandlers, with handlers: [any ProtocolHandler]) {
+        state.withLock { state in
+            guard let index = state.places.firstIndex(where: { $0.isHeld(by: deferred) }) else { return }
+            let entries = handlers.map { RegistryIndex.Place.handler(RegisteredHandler($0, registration: deferred.registration)) }
+            state.places.replaceSubrange(index...index, with: entries)
+            state.index = nil
+        }
+    }
+
+    /// Every registered handler, newest first, but those that are not made yet.
     public var handlers: [any ProtocolHandler] {
-        state.withLock { $0.entries.reversed().map(\.handler) }
+        state.withLock { state in
+            state.places.reversed().compactMap { if case .handler(let entry) = $0 { entry.handler } else { nil } }
+        }
     }
 
     /// The schemes that handlers declare, in lexical order.
@@ -54,32 +90,24 @@ public final class ProtocolRegistry: Sendable {
     package func snapshot() -> RegistryIndex {
         state.withLock { state in
             if let index = state.index { return index }
-            let index = RegistryIndex(state.entries)
+            let index = RegistryIndex(state.places)
             state.index = index
             return index
         }
     }
 }
 
-/// A handler's place in a registry.
+typealias RegistrationNumber = UInt64
+
+/// A handler's place in a registry, or that of several that are made together.
 public struct Registration: Sendable {
-    let entry: RegisteredHandler
+    let number: RegistrationNumber
 }
 
-/// Tells when the last load of a handler that was taken out has ended.
-public struct Retirement: Sendable {
-    let entry: RegisteredHandler
-
-    public var isFinished: Bool { entry.isIdleForGood }
-
-    /// Calls `body` once, when the last load has ended; at once, if it has already. On the thread of that load's end.
-    public func whenFinished(_ body: @escaping @Sendable () -> Void) {
-        entry.whenIdleForGood(body)
-    }
-
-    public func finished() async {
-        await withCheckedContinuation { continuation in
-            whenFinished { continuation.resume() }
+extension Array {
+    fileprivate func partitioned(by belongs: (Element) -> Bool) -> (belonging: [Element], others: [Element]) {
+        reduce(into: ([], [])) { parts, element in
+            if belongs(element) { parts.0.append(element) } else { parts.1.append(element) }
         }
     }
 }

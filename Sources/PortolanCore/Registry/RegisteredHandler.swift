@@ -5,8 +5,7 @@ import Synchronization
 /// A handler in a registry, and how many of its loads run.
 package final class RegisteredHandler: Sendable {
     package let handler: any ProtocolHandler
-    /// Higher is newer.
-    let order: Int
+    let registration: RegistrationNumber
 
     private struct State {
         var running = 0
@@ -16,9 +15,9 @@ package final class RegisteredHandler: Sendable {
 
     private let state = Mutex(State())
 
-    init(_ handler: any ProtocolHandler, order: Int) {
+    init(_ handler: any ProtocolHandler, registration: RegistrationNumber) {
         self.handler = handler
-        self.order = order
+        self.registration = registration
     }
 
     /// Counts a load in, unless the handler was retired.

@@ -2,18 +2,32 @@
 
 /// An immutable picture of a registry, by scheme.
 package final class RegistryIndex: Sendable {
+    /// What stands in one place of a registry.
+    enum Place: Sendable {
+        case handler(RegisteredHandler)
+        case deferred(DeferredHandlers)
+    }
+
+    private struct Candidate {
+        let place: Place
+        /// Higher is newer.
+        let order: Int
+    }
+
     /// Newest first.
-    private let byScheme: [String: [RegisteredHandler]]
-    private let ofAnyScheme: [RegisteredHandler]
+    private let byScheme: [String: [Candidate]]
+    private let ofAnyScheme: [Candidate]
     package let schemes: [String]
 
-    init(_ entries: [RegisteredHandler]) {
-        var byScheme: [String: [RegisteredHandler]] = [:]
-        var ofAnyScheme: [RegisteredHandler] = []
-        for entry in entries.reversed() {
-            switch entry.handler.schemes {
-            case .any: ofAnyScheme.append(entry)
-            case .only(let schemes): for scheme in Set(schemes.map { $0.lowercased() }) { byScheme[scheme, default: []].append(entry) }
+    /// - Parameter places: oldest first.
+    init(_ places: [Place]) {
+        var byScheme: [String: [Candidate]] = [:]
+        var ofAnyScheme: [Candidate] = []
+        for (order, place) in places.enumerated().reversed() {
+            let candidate = Candidate(place: place, order: order)
+            switch place.schemes {
+            case .any: ofAnyScheme.append(candidate)
+            case .only(let schemes): for scheme in Set(schemes.map { $0.lowercased() }) { byScheme[scheme, default: []].append(candidate) }
             }
         }
         self.byScheme = byScheme
@@ -21,22 +35,55 @@ package final class RegistryIndex: Sendable {
         schemes = byScheme.keys.sorted()
     }
 
-    /// The first handler that takes `request`, counted in (``RegisteredHandler/beginLoad()``).
-    package func handler(for request: Request) -> RegisteredHandler? {
-        candidates(for: request) { entry in
-            Self.refusal(of: entry.handler, for: request) == nil && entry.beginLoad()
-        }
+    /// What a look-up comes to.
+    package enum Finding {
+        /// This handler takes the request, and was counted in (``RegisteredHandler/beginLoad()``).
+        case handler(RegisteredHandler)
+        /// These have to be made before anybody can say more.
+        case deferred(DeferredHandlers)
     }
 
-    /// The handlers that a look-up for `request` comes to, each with what it answers, up to the one that takes it.
-    package func explain(_ request: Request) -> [Consultation] {
-        var consultations: [Consultation] = []
-        _ = candidates(for: request) { entry in
-            let refusal = Self.refusal(of: entry.handler, for: request)
-            consultations.append(Consultation(handler: entry.handler.identifier, schemes: entry.handler.schemes, refusal: refusal))
-            return refusal == nil
+    /// The first handler that takes `request`, or the handlers that have to be made first.
+    ///
+    /// - Parameter failed: those that could not be made, and are passed over.
+    package func find(_ request: Request, passing failed: [DeferredHandlers] = []) -> Finding? {
+        var finding: Finding?
+        candidates(for: request) { place in
+            switch place {
+            case .handler(let entry):
+                guard Self.refusal(of: entry.handler, for: request) == nil, entry.beginLoad() else { return false }
+                finding = .handler(entry)
+            case .deferred(let deferred):
+                if failed.contains(where: { $0 === deferred }) { return false }
+                finding = .deferred(deferred)
+            }
+            return true
         }
-        return consultations
+        return finding
+    }
+
+    /// The handlers that a look-up for `request` comes to, each with what it answers, up to the one that takes it or has to be made.
+    package func explain(_ request: Request, failed: [(DeferredHandlers, LoadError)]) -> (asked: [Consultation], needed: DeferredHandlers?)
+    {
+        var consultations: [Consultation] = []
+        var needed: DeferredHandlers?
+        candidates(for: request) { place in
+            switch place {
+            case .handler(let entry):
+                let refusal = Self.refusal(of: entry.handler, for: request)
+                consultations.append(Consultation(handler: entry.handler.identifier, schemes: entry.handler.schemes, refusal: refusal))
+                return refusal == nil
+            case .deferred(let deferred):
+                guard let (_, error) = failed.first(where: { $0.0 === deferred }) else {
+                    needed = deferred
+                    return true
+                }
+                consultations.append(
+                    Consultation(handler: deferred.source.identifier, schemes: place.schemes, refusal: .unavailable(error.message)))
+                return false
+            }
+        }
+        return (consultations, needed)
     }
 
     private static func refusal(of handler: any ProtocolHandler, for request: Request) -> Consultation.Refusal? {
@@ -45,39 +92,35 @@ package final class RegistryIndex: Sendable {
         return handler.canInit(request) ? nil : .cannotInit
     }
 
-    /// Offers the handlers of the request's scheme and those of any scheme, newest first, until `accepts` says yes.
-    private func candidates(for request: Request, _ accepts: (RegisteredHandler) -> Bool) -> RegisteredHandler? {
+    /// Offers the places of the request's scheme and those of any scheme, newest first, until `accepts` says yes.
+    private func candidates(for request: Request, _ accepts: (Place) -> Bool) {
         let named = byScheme[String(request.url.scheme)] ?? []
         var (i, j) = (0, 0)
         while i < named.count || j < ofAnyScheme.count {
             let takesNamed = j == ofAnyScheme.count || (i < named.count && named[i].order > ofAnyScheme[j].order)
-            let entry = takesNamed ? named[i] : ofAnyScheme[j]
+            let candidate = takesNamed ? named[i] : ofAnyScheme[j]
             if takesNamed { i += 1 } else { j += 1 }
-            if accepts(entry) { return entry }
+            if accepts(candidate.place) { return }
         }
-        return nil
     }
 }
 
-/// What one handler said when it was asked for a request.
-public struct Consultation: Hashable, Sendable {
-    public enum Refusal: String, Hashable, Sendable {
-        /// `canInit` answered no.
-        case cannotInit
-        /// The handler issued this request itself, and is not asked for it again.
-        case ownRequest
-
-        /// For a message, after the handler's name.
-        var reason: String {
-            switch self {
-            case .cannotInit: "refused it"
-            case .ownRequest: "is the handler that asks for it, and is not asked for its own request"
-            }
+extension RegistryIndex.Place {
+    var schemes: SchemeSet {
+        switch self {
+        case .handler(let entry): entry.handler.schemes
+        case .deferred(let deferred): deferred.source.schemes
         }
     }
 
-    public let handler: String
-    public let schemes: SchemeSet
-    /// `nil`: the handler takes the request.
-    public let refusal: Refusal?
+    func isHeld(by deferred: DeferredHandlers) -> Bool {
+        if case .deferred(let other) = self { other === deferred } else { false }
+    }
+
+    var registration: RegistrationNumber {
+        switch self {
+        case .handler(let entry): entry.registration
+        case .deferred(let deferred): deferred.registration
+        }
+    }
 }

@@ -99,22 +99,41 @@ public final class LoadTask: Sendable {
             }, next: authentication)
     }
 
-    private func launch(_ first: Request) {
-        var upcoming: Request? = first
+    private typealias Failed = [(deferred: DeferredHandlers, error: LoadError)]
+
+    /// - Parameter failed: handlers that could not be made for the first request.
+    private func launch(_ first: Request, failed: Failed = []) {
+        var (upcoming, failed) = (Optional(first), failed)
         while let request = upcoming {
             do throws(LoadError) {
-                try start(request)
+                switch try loader.find(request, failed: failed) {
+                case .handler(let entry): start(request, with: entry)
+                case .deferred(let deferred): return launch(request, after: deferred, failed: failed)
+                }
             } catch {
                 return end(with: error)
             }
             upcoming = machine.withLock { $0.launched() }
+            failed = []
         }
     }
 
-    /// Looks up a handler for `request` and starts its load.
-    private func start(_ request: Request) throws(LoadError) {
-        guard let chain = machine.withLock({ $0.chain }) else { return }
-        let entry = try loader.handler(for: request)
+    /// Launches when the handlers have been made; until then no attempt runs, and the task can be ended at any time.
+    private func launch(_ request: Request, after deferred: DeferredHandlers, failed: Failed) {
+        deferred.resolve { [self] outcome in
+            noteActivity()
+            switch outcome {
+            case .success: launch(request, failed: failed)
+            case .failure(let error):
+                loader.report(error, of: deferred)
+                launch(request, failed: failed + [(deferred, error)])
+            }
+        }
+    }
+
+    /// Starts a load of `request` by the handler that takes it.
+    private func start(_ request: Request, with entry: RegisteredHandler) {
+        guard let chain = machine.withLock({ $0.chain }) else { return entry.endLoad() }
         let canonical = entry.handler.canonicalRequest(for: request)
         let record = AttemptRecord(entry: entry, loader: loader)
         let attempt = Attempt(

@@ -50,15 +50,36 @@ public final class Loader: Sendable {
     }
 
     /// The handlers that would be asked for `request`, each with what it answers, up to the one that takes it.
+    ///
+    /// Handlers that are not made yet are made for it, which opens a plugin's library: the caller waits.
     public func explain(_ request: Request) -> [Consultation] {
-        let own = handlers.snapshot().explain(request)
-        if own.last?.refusal == nil, !own.isEmpty { return own }
-        return own + sharedHandlers.snapshot().explain(request)
+        var failed: [(DeferredHandlers, LoadError)] = []
+        while true {
+            let (asked, needed) = explain(request, failed: failed)
+            guard let needed else { return asked }
+            do throws(LoadError) { try needed.resolve() } catch { failed.append((needed, error)) }
+        }
     }
 
-    func handler(for request: Request) throws(LoadError) -> RegisteredHandler {
-        if let entry = handlers.snapshot().handler(for: request) ?? sharedHandlers.snapshot().handler(for: request) { return entry }
-        throw unsupported(request)
+    private func explain(
+        _ request: Request, failed: [(DeferredHandlers, LoadError)]
+    ) -> (asked: [Consultation], needed: DeferredHandlers?) {
+        let own = handlers.snapshot().explain(request, failed: failed)
+        if own.needed != nil || (own.asked.last.map { $0.refusal == nil } ?? false) { return own }
+        let shared = sharedHandlers.snapshot().explain(request, failed: failed)
+        return (own.asked + shared.asked, shared.needed)
+    }
+
+    /// The handler that takes `request`, or those that have to be made before anybody can say.
+    ///
+    /// - Parameter failed: those that could not be made, and why.
+    /// - Throws: why the first of those failed where nobody else takes the request.
+    func find(_ request: Request, failed: [(deferred: DeferredHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.Finding {
+        let passing = failed.map(\.deferred)
+        let finding =
+            handlers.snapshot().find(request, passing: passing) ?? sharedHandlers.snapshot().find(request, passing: passing)
+        if let finding { return finding }
+        throw failed.first?.error ?? unsupported(request)
     }
 
     private func unsupported(_ request: Request) -> LoadError {
@@ -74,6 +95,10 @@ public final class Loader: Sendable {
             message:
                 "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(asked.isEmpty ? "none was asked" : asked)"
         )
+    }
+
+    func report(_ error: LoadError, of deferred: DeferredHandlers) {
+        configuration.logger.warning("\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
     }
 
     func report(breachOf rule: ContractRule, by handler: String) {

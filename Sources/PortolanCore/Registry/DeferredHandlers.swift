@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Makes handlers when a request first needs them, as a plugin's are made when its library is opened.
+public protocol HandlerSource: Sendable {
+    /// Reverse DNS: who is said to have failed where the handlers can't be made.
+    var identifier: String { get }
+    /// The schemes that its handlers will serve. Until a request of one of them comes, nothing is made.
+    var schemes: SchemeSet { get }
+
+    /// The handlers, in the order in which they are to be registered, so that the last is asked first.
+    ///
+    /// May take its time. Called on a thread of its own and never twice at once; again after a failure, when the next request needs it.
+    func makeHandlers() throws(LoadError) -> [any ProtocolHandler]
+}
+
+/// A source's place in a registry, until its handlers take it.
+package final class DeferredHandlers: Sendable {
+    package let source: any HandlerSource
+    let registration: RegistrationNumber
+    private let registry: ProtocolRegistry
+
+    package typealias Outcome = Result<Void, LoadError>
+    private typealias Waiter = @Sendable (Outcome) -> Void
+
+    /// Who waits for the handlers being made; `nil` while none are.
+    private let waiters = Mutex([Waiter]?.none)
+
+    init(_ source: any HandlerSource, registration: RegistrationNumber, in registry: ProtocolRegistry) {
+        self.source = source
+        self.registration = registration
+        self.registry = registry
+    }
+
+    /// Has the handlers made and put in this place, then calls `body`, on another thread.
+    package func resolve(then body: @escaping @Sendable (Outcome) -> Void) {
+        let isFirst = waiters.withLock { waiters in
+            defer { waiters = (waiters ?? []) + [body] }
+            return waiters == nil
+        }
+        guard isFirst else { return }
+        do throws(LoadError) {
+            // Beyond the limit of the threads: whoever waits here must not wait for loads that wait for this.
+            try LoadThreads.shared.run(isNested: true) { [self] in finish(make()) }
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    /// As ``resolve(then:)``, and waits for it. Not from event loops.
+    package func resolve() throws(LoadError) {
+        let monitor = Monitor(Outcome?.none)
+        resolve { outcome in monitor.signalling { $0 = outcome } }
+        try monitor.wait { $0 }.get()
+    }
+
+    private func make() -> Outcome {
+        // Whoever saw this place just before its handlers took it comes too late to make them again.
+        guard registry.holds(self) else { return .success(()) }
+        do throws(LoadError) {
+            registry.replace(self, with: try source.makeHandlers())
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func finish(_ outcome: Outcome) {
+        let waiters = waiters.withLock { $0.take() ?? [] }
+        for waiter in waiters { waiter(outcome) }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct DeferredHandlersTests {
+    private static func loader(_ registry: ProtocolRegistry) -> Loader {
+        Loader(configuration: .default, registry: registry)
+    }
+
+    private static func text(of loader: Loader) async throws -> String {
+        String(decoding: try await loader.data(from: "x:1").0, as: UTF8.self)
+    }
+
+    @Test func handlersAreMadeWhenARequestFirstNeedsThem() async throws {
+        let registry = ProtocolRegistry()
+        let source = Source { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
+        registry.register(deferred: source)
+        registry.register(StubHandler(identifier: "y", schemes: .only(["y"])) { _ in .text("y") })
+        let loader = Self.loader(registry)
+        _ = try await loader.data(from: "y:1")
+        #expect(source.calls == 0)
+        #expect(loader.schemes == ["x", "y"])
+        for _ in 0..<3 { #expect(try await Self.text(of: loader) == "made") }
+        #expect(source.calls == 1)
+        #expect(registry.handlers.map(\.identifier) == ["y", "made"])
+    }
+
+    @Test func madeHandlersKeepThePlaceInTheOrder() async throws {
+        let registry = ProtocolRegistry()
+        registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
+        registry.register(
+            deferred: Source {
+                [
+                    StubHandler(identifier: "first", schemes: .only(["x"])) { _ in .text("first") },
+                    StubHandler(identifier: "second", schemes: .any) { _ in .text("second") },
+                ]
+            })
+        registry.register(Unwilling(identifier: "new"))
+        let asked = try Self.loader(registry).explain(Request("x:1"))
+        #expect(asked.map(\.handler) == ["new", "second"])
+        #expect(registry.handlers.map(\.identifier) == ["new", "second", "first", "old"])
+    }
+
+    @Test func manyLoadsAtOnceMakeThemOnce() async throws {
+        let registry = ProtocolRegistry()
+        let gate = Monitor(false)
+        let source = Source {
+            gate.wait { $0 ? () : nil }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        registry.register(deferred: source)
+        let loader = Self.loader(registry)
+        let delegates = (0..<50).map { _ in RecordingDelegate() }
+        for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
+        #expect(delegates.allSatisfy { $0.events.isEmpty })
+        gate.signalling { $0 = true }
+        for delegate in delegates {
+            await delegate.ended()
+            #expect(delegate.text == "made")
+        }
+        #expect(source.calls == 1)
+    }
+
+    @Test func aLoadThatWaitsForItsHandlerCanBeCancelled() async throws {
+        let registry = ProtocolRegistry()
+        let gate = Monitor(false)
+        defer { gate.signalling { $0 = true } }
+        registry.register(
+            deferred: Source {
+                gate.wait { $0 ? () : nil }
+                return []
+            })
+        let delegate = RecordingDelegate()
+        let task = try Self.loader(registry).task(for: Request("x:1"), delegate: delegate)
+        task.resume()
+        task.cancel()
+        await delegate.ended()
+        #expect(delegate.events == [.failed(.cancelled)])
+    }
+
+    @Test func whatFailsSaysWhyAndIsTriedAgain() async throws {
+        let registry = ProtocolRegistry()
+        let isMended = Mutex(false)
+        let source = Source {
+            guard isMended.withLock({ $0 }) else { throw LoadError(.pluginNotLoadable, message: "not there") }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        registry.register(deferred: source)
+        let loader = Self.loader(registry)
+        let error = await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") }
+        #expect(error?.code == .pluginNotLoadable)
+        #expect(try loader.explain(Request("x:1")).map(\.refusal) == [.unavailable("not there")])
+        isMended.withLock { $0 = true }
+        #expect(try await Self.text(of: loader) == "made")
+    }
+
+    @Test func anotherHandlerTakesWhatAFailedOneWouldHave() async throws {
+        let registry = ProtocolRegistry()
+        registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
+        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: "not there") })
+        #expect(try await Self.text(of: Self.loader(registry)) == "old")
+    }
+
+    @Test func unregisteringTakesAllThatWereMade() async throws {
+        let registry = ProtocolRegistry()
+        let handlers = ["a", "b"].map { name in StubHandler(identifier: name, schemes: .only(["x"])) { _ in .text(name) } }
+        let registration = registry.register(deferred: Source { handlers })
+        _ = try await Self.loader(registry).data(from: "x:1")
+        #expect(registry.unregister(registration).isFinished)
+        #expect(registry.handlers.isEmpty && registry.schemes.isEmpty)
+    }
+
+    @Test func whatWasUnregisteredIsNotPutBack() async throws {
+        let registry = ProtocolRegistry()
+        let registration = Mutex(Registration?.none)
+        let source = Source {
+            if let registration = registration.withLock({ $0 }) { registry.unregister(registration) }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        let made = registry.register(deferred: source)
+        registration.withLock { $0 = made }
+        let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
+        #expect(error?.code == .unsupportedScheme)
+        #expect(registry.handlers.isEmpty)
+    }
+}
+
+private final class Source: HandlerSource {
+    let identifier = "org.example.source"
+    let schemes = SchemeSet.only(["x"])
+    private let count = Atomic(0)
+    private let make: @Sendable () throws -> [any ProtocolHandler]
+
+    init(_ make: @escaping @Sendable () throws -> [any ProtocolHandler]) {
+        self.make = make
+    }
+
+    var calls: Int { count.load(ordering: .relaxed) }
+
+    func makeHandlers() throws(LoadError) -> [any ProtocolHandler] {
+        count.add(1, ordering: .relaxed)
+        do {
+            return try make()
+        } catch {
+            throw error as? LoadError ?? LoadError(.unknown, message: "\(error)")
+        }
+    }
+}
+
+private struct Unwilling: ProtocolHandler {
+    let identifier: String
+    let schemes = SchemeSet.any
+
+    func canInit(_ request: Request) -> Bool { false }
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.unknown, message: "never asked for a load"), client: client)
+    }
+}
