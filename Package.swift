@@ -32,6 +32,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CPortolan"),
+        .systemLibrary(name: "CSecureGetenv"),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -39,7 +40,8 @@ let package = Package(
         .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "CPortolan", "PortolanJSON", httpTypes, logging, .product(name: "Crypto", package: "swift-crypto"),
+                "PortolanCore", "CPortolan", "CSecureGetenv", "PortolanJSON", httpTypes, logging,
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: strict),
         .target(

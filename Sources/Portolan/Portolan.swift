@@ -7,14 +7,28 @@ import PortolanFile
 @_exported public import PortolanPlugins
 
 extension ProtocolRegistry {
-    /// The registry of loaders that name no other, with the built-in handlers for `data:` and `file:` in it. What is registered here is asked
-    /// before them.
+    /// The registry of loaders that name no other: the built-in handlers, and in front of them the installed plugins
+    /// (``PluginCatalogue/shared``). What is registered here is asked before all of them.
     public static let shared: ProtocolRegistry = {
+        let registry = builtIn()
+        PluginCatalogue.shared.register(in: registry)
+        return registry
+    }()
+
+    /// A registry of its own with the handlers for `data:` and `file:`, and no plugins.
+    ///
+    ///     let loader = Loader(configuration: .default, registry: .builtIn())
+    public static func builtIn() -> ProtocolRegistry {
         let registry = ProtocolRegistry()
         registry.register(FileHandler())
         registry.register(DataHandler())
         return registry
-    }()
+    }
+}
+
+extension PluginCatalogue {
+    /// The plugins that were installed when they were first asked for, in the standard folders.
+    public static let shared = PluginCatalogue()
 }
 
 extension Loader {

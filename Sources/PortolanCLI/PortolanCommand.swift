@@ -10,5 +10,7 @@ struct PortolanCommand: ParsableCommand {
             Errors are one line on standard error, and an exit status ('portolan help exit-codes').
             Shell completions: 'portolan --generate-completion-script bash' (or zsh, or fish).
             """,
-        subcommands: [GetCommand.self, ExplainCommand.self, StdioCommand.self, VersionCommand.self, ExitCodesCommand.self])
+        subcommands: [
+            GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, VersionCommand.self, ExitCodesCommand.self,
+        ])
 }

@@ -19,5 +19,10 @@ package struct JSONError: Error, Equatable, CustomStringConvertible {
     /// In bytes from the start of the text.
     package let offset: Int
 
+    package init(problem: Problem, offset: Int) {
+        self.problem = problem
+        self.offset = offset
+    }
+
     package var description: String { "bad JSON at byte \(offset): \(problem.rawValue)" }
 }

@@ -18,6 +18,13 @@ package struct JSONPath: Hashable, Sendable {
     package subscript(name: String) -> JSONPath { JSONPath(steps + [.member(name)]) }
     package subscript(index: Int) -> JSONPath { JSONPath(steps + [.element(index)]) }
 
+    /// This path, seen from the value around its first.
+    package func inside(_ step: Step) -> JSONPath {
+        var path = self
+        path.steps.insert(step, at: 0)
+        return path
+    }
+
     /// The name of the member that this path leads to.
     package var name: JSONPath {
         var path = self

@@ -19,14 +19,14 @@ struct ExplainCommand: ParsableCommand {
 
     func run() throws {
         Interruption.ignoreClosedPipes()
-        let loader = Loader(configuration: try loader.configuration())
+        let setup = try loader.setUp()
         let request = try Request(argument: url)
-        let explanation = Explanation(of: request, by: loader)
+        let explanation = Explanation(of: request, by: setup.loader)
         if isJSON {
             try StandardOutput.write(explanation.json)
         } else {
             try StandardOutput.write(explanation.text)
         }
-        if let failure = explanation.failure { throw failure }
+        if let failure = explanation.failure { throw failure.mentioning(setup.strays) }
     }
 }

@@ -83,11 +83,4 @@ extension SchemeSet {
         case .only(let schemes): "asked for \(schemes.map { $0 + ":" }.joined(separator: " "))"
         }
     }
-
-    fileprivate var json: JSONValue {
-        switch self {
-        case .any: "any"
-        case .only(let schemes): .array(schemes.map(JSONValue.string))
-        }
-    }
 }

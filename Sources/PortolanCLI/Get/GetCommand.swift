@@ -26,15 +26,15 @@ struct GetCommand: ParsableCommand {
     func run() throws {
         let session = GetSession()
         try Interruption.observe { session.interrupt($0) }
-        var configuration = try loader.configuration(tellsLog: output.isVerbose)
-        configuration.redirects.limit = request.redirectLimit
+        var setup = try loader.setUp(tellsLog: output.isVerbose)
+        setup.configuration.redirects.limit = request.redirectLimit
         // A person may look at the output for as long as they like: only --max-time limits a load.
-        configuration.timeouts.idle = nil
-        let loader = Loader(configuration: configuration)
+        setup.configuration.timeouts.idle = nil
+        let loader = setup.loader
 
         var first: Failure?
         for url in urls {
-            guard let failure = session.load(url, with: self, on: loader) else { continue }
+            guard let failure = session.load(url, with: self, on: loader, strays: setup.strays) else { continue }
             first = first ?? failure
             if failure.endsSession { break }
         }

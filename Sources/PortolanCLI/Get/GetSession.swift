@@ -16,7 +16,7 @@ final class GetSession: Sendable {
     private let monitor = Monitor(State())
 
     /// Loads one URL to its end, and reports why it failed.
-    func load(_ url: String, with command: GetCommand, on loader: Loader) -> Failure? {
+    func load(_ url: String, with command: GetCommand, on loader: Loader, strays: [PluginProblem]) -> Failure? {
         let observers = command.output.makeObservers()
         let start = MonotonicTime.now
         do throws(Failure) {
@@ -30,7 +30,7 @@ final class GetSession: Sendable {
             try load.run(request, on: loader, grace: Self.grace)
             return nil
         } catch {
-            let failure = monitor.withLock { $0.interruption }.map(Self.failure) ?? error
+            let failure = monitor.withLock { $0.interruption }.map(Self.failure) ?? error.mentioning(strays)
             for observer in observers {
                 // `try?` because the first failure is the one to be told.
                 try? observer.observe(.failed(failure), at: MonotonicTime.now - start)

@@ -7,6 +7,11 @@ enum Diagnostics {
         write("portolan: \(PlainText.line(message))\n")
     }
 
+    /// What is worth knowing and ends nothing.
+    static func warn(_ message: String) {
+        report("warning: \(message)")
+    }
+
     static func write(_ text: String) {
         // `try?` because there is nobody to be told that standard error is closed.
         try? Descriptor.standardError.write(all: Array(text.utf8))

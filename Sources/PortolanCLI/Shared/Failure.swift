@@ -10,8 +10,8 @@ struct Failure: Error, Equatable, Sendable {
     /// The name of the published code, for programs; `nil` where the failure is the command's own.
     let code: String?
 
-    init(_ status: ExitStatus, _ message: String?) {
-        (self.status, self.message, code) = (status, message, nil)
+    init(_ status: ExitStatus, _ message: String?, code: String? = nil) {
+        (self.status, self.message, self.code) = (status, message, code)
     }
 
     /// - Parameter message: what to say instead of the error's own words.
@@ -19,6 +19,13 @@ struct Failure: Error, Equatable, Sendable {
         status = ExitStatus(error)
         self.message = message ?? error.words
         code = error.name
+    }
+
+    /// Where nobody serves a scheme, the plugin that would may lie there and be out of use: says so of what is wrong first.
+    func mentioning(_ strays: [PluginProblem]) -> Failure {
+        guard status == .unsupportedScheme, let message, let first = strays.first else { return self }
+        let others = strays.count > 1 ? "; 'portolan plugins list' names \(strays.count - 1) more" : ""
+        return Failure(status, "\(message); what is installed cannot all be used: \(first)\(others)", code: code)
     }
 
     /// Nothing more can be written, and nobody is there to be told.

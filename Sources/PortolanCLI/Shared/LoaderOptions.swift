@@ -7,17 +7,61 @@ import Portolan
 struct LoaderOptions: ParsableArguments {
     @Option(
         name: .customLong("plugin"), parsing: .singleValue,
-        help: ArgumentHelp("Load this plugin library; may be given several times, the last is asked first.", valueName: "path"),
+        help: ArgumentHelp(
+            "Load this plugin, a library, manifest or folder; may be given several times, the last is asked first.", valueName: "path"),
         completion: .file())
     var plugins: [String] = []
 
-    /// A configuration with the plugins' handlers in front. To be asked for once.
+    @Option(
+        name: .customLong("setting"), parsing: .singleValue,
+        help: ArgumentHelp("Set a plugin up; may be given several times.", valueName: "identifier:name=value"))
+    var settings: [PluginSettingArgument] = []
+
+    @Flag(name: .customLong("no-plugins"), help: "Look for no installed plugins.")
+    var ignoresInstalled = false
+
+    /// What the command loads with. To be asked for once.
     ///
     /// - Parameter tellsLog: whether what loaders and plugins log is written to standard error.
-    func configuration(tellsLog: Bool = false) throws(Failure) -> Loader.Configuration {
+    func setUp(tellsLog: Bool = false) throws(Failure) -> LoaderSetup {
         LogLines.bootstrap(isVerbose: tellsLog)
+        var catalogue = PluginCatalogue(searching: ignoresInstalled ? PluginSearchPath([String]()) : .standard)
+        let named = try plugins.map { path throws(Failure) in try NamedPlugin(at: path, in: catalogue) }
+        for setting in settings where !named.contains(where: { $0.identifier == setting.identifier }) {
+            try Failure.explaining { () throws(PluginProblem) in
+                try catalogue.set(setting.name, of: setting.identifier, to: setting.value)
+            }
+        }
         var configuration = Loader.Configuration.default
-        for path in plugins.reversed() { configuration.handlers += try PluginLibrary.handlers(at: path) }
-        return configuration
+        for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings) }
+        let registry = ProtocolRegistry.builtIn()
+        catalogue.register(in: registry)
+        return LoaderSetup(configuration: configuration, registry: registry, strays: catalogue.strays)
     }
+}
+
+/// `identifier:name=value`
+struct PluginSettingArgument: ExpressibleByArgument {
+    let identifier: String
+    let name: String
+    let value: String
+
+    init?(argument: String) {
+        guard let colon = argument.firstIndex(of: ":"), let equals = argument[colon...].firstIndex(of: "=") else { return nil }
+        identifier = String(argument[..<colon])
+        name = String(argument[argument.index(after: colon)..<equals])
+        value = String(argument[argument.index(after: equals)...])
+        guard !identifier.isEmpty, !name.isEmpty else { return nil }
+    }
+}
+
+/// What a command loads with.
+struct LoaderSetup {
+    var configuration: Loader.Configuration
+    /// Those that it does not bring itself: built-in handlers and installed plugins.
+    let registry: ProtocolRegistry
+    /// What lies where plugins lie, and is none that can be known.
+    let strays: [PluginProblem]
+
+    var loader: Loader { Loader(configuration: configuration, registry: registry) }
 }

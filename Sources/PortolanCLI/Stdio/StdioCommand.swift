@@ -19,10 +19,10 @@ struct StdioCommand: ParsableCommand {
     func run() throws {
         let server = StdioServer()
         try Interruption.observe { server.interrupt($0) }
-        var configuration = try loader.configuration()
-        let following = Loader(configuration: configuration)
-        configuration.redirects.mode = .manual
-        let manual = Loader(configuration: configuration)
+        var setup = try loader.setUp()
+        let following = setup.loader
+        setup.configuration.redirects.mode = .manual
+        let manual = setup.loader
         try server.serve(.standardInput, loaders: StdioLoaders(following: following, manual: manual))
     }
 }

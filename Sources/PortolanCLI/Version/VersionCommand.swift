@@ -15,7 +15,7 @@ struct VersionCommand: ParsableCommand {
 
     func run() throws {
         Interruption.ignoreClosedPipes()
-        let schemes = Loader(configuration: try loader.configuration()).schemes
+        let schemes = try loader.setUp().loader.schemes
         if isJSON {
             try StandardOutput.write(["version": .string(portolanVersion), "schemes": .array(schemes.map(JSONValue.string))])
         } else {

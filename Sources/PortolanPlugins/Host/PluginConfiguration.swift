@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 public import PortolanCore
+import PortolanJSON
 
 /// What a plugin is set up with: a JSON object.
 ///
@@ -21,24 +21,69 @@ public struct PluginConfiguration: Sendable {
 
     /// - Throws: ``LoadError/Code/badRequest`` where the text is no JSON object.
     public init(json: String) throws(LoadError) {
-        let object: [String: JSONValue]
-        do {
-            object = try JSONDecoder().decode([String: JSONValue].self, from: Data(json.utf8))
+        do throws(JSONError) {
+            let value = try JSONParser.parse(Array(json.utf8))
+            guard case .object = value else { throw JSONError(problem: .unexpectedByte, offset: 0) }
+            self.json = json
+            settings = Self.scalars(of: value, prefix: "").sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         } catch {
-            throw LoadError(
-                .badRequest, message: Text.oneLine("a plugin's configuration is no JSON object: \(error)", limit: 1024), cause: error)
+            throw LoadError(.badRequest, message: "a plugin's configuration is no JSON object: \(error)", cause: error)
         }
-        self.json = json
-        settings = Self.flatten(object, prefix: "").sorted { $0.name < $1.name }
     }
 
-    private static func flatten(_ object: [String: JSONValue], prefix: String) -> [(name: String, value: PropertyValue)] {
-        object.flatMap { key, value -> [(name: String, value: PropertyValue)] in
-            switch value {
-            case .scalar(let scalar): [(prefix + key, scalar)]
-            case .object(let inner): flatten(inner, prefix: prefix + key + ".")
-            case .other: []
+    /// Values that were checked.
+    ///
+    /// - Parameter settings: in lexical order of their names.
+    init(_ settings: [(name: String, value: PropertyValue)]) {
+        self.settings = settings
+        let members = settings.map { JSONValue.Member(name: $0.name, value: JSONValue($0.value)) }
+        json = String(decoding: JSONValue.object(members).bytes, as: UTF8.self)
+    }
+
+    private static func scalars(of value: JSONValue, prefix: String) -> [String: PropertyValue] {
+        guard case .object(let members) = value else { return [:] }
+        var scalars: [String: PropertyValue] = [:]
+        for member in members {
+            let name = prefix + member.name
+            if let scalar = PropertyValue(member.value) {
+                scalars[name] = scalar
+            } else {
+                scalars.merge(Self.scalars(of: member.value, prefix: name + ".")) { $1 }
             }
         }
+        return scalars
+    }
+}
+
+extension PropertyValue {
+    /// - Returns: `nil` for what is no scalar, numbers beyond a double included.
+    init?(_ value: JSONValue) {
+        switch value {
+        case .bool(let truth): self = .truth(truth)
+        case .string(let text): self = .text(text)
+        case .number(let text):
+            if let integer = Int64(text) {
+                self = .integer(integer)
+            } else if let real = Double(text), real.isFinite {
+                self = .real(real)
+            } else {
+                return nil
+            }
+        case .null, .array, .object: return nil
+        }
+    }
+}
+
+extension JSONValue {
+    /// Bytes, which no setting is, become null.
+    fileprivate init(_ value: PropertyValue) {
+        self =
+            switch value {
+            case .text(let text): .string(text)
+            case .integer(let integer): .integer(integer)
+            case .real(let real): .number("\(real)")
+            case .truth(let truth): .bool(truth)
+            case .bytes: .null
+            }
     }
 }

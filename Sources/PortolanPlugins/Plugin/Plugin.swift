@@ -33,7 +33,16 @@ public struct Plugin: Sendable {
         contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = LoadThreads(limit: 64),
         logger: Logger = Logger(label: "portolan.plugins")
     ) throws(LoadError) {
+        try self.init(contentsOf: path, configuration: configuration, threads: threads, logger: logger) { _ in }
+    }
+
+    /// - Parameter agree: looks at what the library says of itself before any more of it is called.
+    init(
+        contentsOf path: String, configuration: PluginConfiguration, threads: LoadThreads = LoadThreads(limit: 64), logger: Logger,
+        agree: (PluginDescriptor) throws(PluginProblem) -> Void
+    ) throws(LoadError) {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: path))
+        do throws(PluginProblem) { try agree(descriptor) } catch { throw LoadError(error) }
         instance = unsafe try PluginInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
         identifier = descriptor.identifier
         name = descriptor.name

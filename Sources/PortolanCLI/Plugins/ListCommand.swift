@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Portolan
+import PortolanJSON
+
+/// `portolan plugins list`
+struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the plugins that were found, and what is wrong with them.",
+        discussion: "No library is opened: what a manifest promises is what is shown.")
+
+    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    var isJSON = false
+
+    func run() throws {
+        Interruption.ignoreClosedPipes()
+        let catalogue = PluginCatalogue()
+        if isJSON {
+            try StandardOutput.write([
+                "plugins": .array(catalogue.plugins.map(\.summary)),
+                "problems": .array(catalogue.problems.map { .string($0.description) }),
+            ])
+        } else {
+            try StandardOutput.write(Self.table(of: catalogue))
+        }
+    }
+
+    private static func table(of catalogue: PluginCatalogue) -> String {
+        let rows = catalogue.plugins.map { plugin in
+            [
+                plugin.identifier, plugin.manifest.version.description, plugin.manifest.schemes.shortWords,
+                plugin.problem == nil ? plugin.folder : "not used",
+            ]
+        }
+        let widths = rows.reduce([0, 0, 0, 0]) { widths, row in zip(widths, row).map { max($0, $1.count) } }
+        let lines = rows.map { row in
+            let padded = zip(row, widths).map { text, width in text + String(repeating: " ", count: width - text.count) }
+            return PlainText.line(padded.joined(separator: "  ").trimmingTrailingSpaces)
+        }
+        let count = catalogue.plugins.count { $0.problem == nil }
+        let problems = catalogue.problems.map { PlainText.line("problem: \($0)") }
+        let total =
+            "\(count) plugin\(count == 1 ? "" : "s")\(problems.isEmpty ? "" : ", \(problems.count) problem\(problems.count == 1 ? "" : "s")")"
+        return (lines + problems + [total]).map { $0 + "\n" }.joined()
+    }
+}
+
+extension String {
+    fileprivate var trimmingTrailingSpaces: String {
+        String(reversed().drop { $0 == " " }.reversed())
+    }
+}
+
+extension SchemeSet {
+    /// `a: b:`, or `any scheme`.
+    var shortWords: String {
+        switch self {
+        case .any: "any scheme"
+        case .only(let schemes): schemes.map { $0 + ":" }.joined(separator: " ")
+        }
+    }
+
+    var json: JSONValue {
+        switch self {
+        case .any: "any"
+        case .only(let schemes): .array(schemes.map(JSONValue.string))
+        }
+    }
+}
+
+extension InstalledPlugin {
+    /// For a program: what a list shows of it.
+    var summary: JSONValue {
+        [
+            "identifier": .string(identifier), "name": .string(manifest.name), "vendor": .string(manifest.vendor),
+            "version": .string(manifest.version.description), "schemes": manifest.schemes.json, "manifest": .string(manifestPath),
+            "library": .string(libraryPath), "problem": .text(problem?.description),
+        ]
+    }
+}

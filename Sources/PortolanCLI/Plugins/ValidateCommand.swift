@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Portolan
+import PortolanJSON
+
+/// `portolan plugins validate`
+struct ValidateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "validate", abstract: "Check that plugins can be used: manifest, permissions, digest, library, and that they start.",
+        discussion: "The libraries are opened, and an instance of each is started with the values that the manifest and the policy give it."
+    )
+
+    @Argument(
+        help: ArgumentHelp("Identifiers, folders or manifests; without any, every installed plugin.", valueName: "plugin"),
+        completion: .file())
+    var plugins: [String] = []
+
+    @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")
+    var isJSON = false
+
+    func run() throws {
+        Interruption.ignoreClosedPipes()
+        LogLines.bootstrap(isVerbose: false)
+        let catalogue = PluginCatalogue()
+        let verdicts = plugins.isEmpty ? Verdict.all(of: catalogue) : plugins.map { Verdict(on: $0, in: catalogue) }
+        if isJSON {
+            try StandardOutput.write(["plugins": .array(verdicts.map(\.json)), "valid": .bool(verdicts.allSatisfy(\.isValid))])
+        } else {
+            try StandardOutput.write(verdicts.flatMap(\.lines).map { PlainText.line($0) + "\n" }.joined())
+        }
+        if !verdicts.allSatisfy(\.isValid) { throw Failure(.pluginNotLoadable, nil) }
+    }
+}
+
+/// What there is to say of one plugin.
+private struct Verdict {
+    let subject: String
+    var problems: [String] = []
+    var warnings: [String] = []
+
+    var isValid: Bool { problems.isEmpty }
+
+    init(on argument: String, in catalogue: PluginCatalogue) {
+        subject = argument
+        do throws(Failure) {
+            judge(try PluginArgument.plugin(argument, in: catalogue))
+        } catch {
+            problems.append(error.message ?? error.status.meaning)
+        }
+    }
+
+    private init(on plugin: InstalledPlugin) {
+        subject = plugin.identifier
+        judge(plugin)
+    }
+
+    private init(_ problem: PluginProblem) {
+        subject = problem.path
+        problems = [problem.description]
+    }
+
+    static func all(of catalogue: PluginCatalogue) -> [Self] {
+        catalogue.strays.map { Self($0) } + catalogue.plugins.map { Self(on: $0) }
+    }
+
+    private mutating func judge(_ plugin: InstalledPlugin) {
+        warnings = plugin.warnings.map(\.description)
+        if plugin.manifest.conformance == nil {
+            warnings.append(
+                "\(plugin.manifestPath): MANIF-05: no conformance section says what its URLs yield; write one, so that it can be judged")
+        }
+        do throws(LoadError) {
+            _ = try plugin.open()
+        } catch {
+            problems.append(error.words)
+        }
+    }
+
+    var lines: [String] {
+        problems.map { "\(subject): \($0)" } + warnings.map { "\(subject): warning: \($0)" } + (isValid ? ["\(subject): valid"] : [])
+    }
+
+    var json: JSONValue {
+        [
+            "plugin": .string(subject), "valid": .bool(isValid), "problems": .array(problems.map(JSONValue.string)),
+            "warnings": .array(warnings.map(JSONValue.string)),
+        ]
+    }
+}
+
+/// How a command line names a plugin.
+enum PluginArgument {
+    /// An installed plugin's identifier, or else the path of a folder or manifest.
+    static func plugin(_ argument: String, in catalogue: PluginCatalogue) throws(Failure) -> InstalledPlugin {
+        if !argument.contains("/"), let plugin = catalogue[argument] { return plugin }
+        return try Failure.explaining { () throws(PluginProblem) in try catalogue.plugin(at: argument) }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// A plugin that `--plugin` names, by its library or by the manifest that tells of it.
+enum NamedPlugin {
+    case library(path: String)
+    case installed(InstalledPlugin)
+
+    /// A folder and what is called `….json` has a manifest; everything else is a library.
+    init(at path: String, in catalogue: PluginCatalogue) throws(Failure) {
+        guard path.hasSuffix(".json") || FileSystem.kind(at: path) == .directory else {
+            self = .library(path: path)
+            return
+        }
+        let plugin = try Failure.explaining { () throws(PluginProblem) in try catalogue.plugin(at: path) }
+        for warning in plugin.warnings { Diagnostics.warn("\(warning)") }
+        self = .installed(plugin)
+    }
+
+    /// `nil` for a library, which says who it is only when it is opened.
+    var identifier: String? {
+        if case .installed(let plugin) = self { plugin.identifier } else { nil }
+    }
+
+    /// In the order in which they are to be asked: the reverse of that of registration.
+    func handlers(with settings: [PluginSettingArgument]) throws(Failure) -> [any ProtocolHandler] {
+        let values = try values(of: settings)
+        do throws(LoadError) {
+            switch self {
+            case .library(let path): return try Plugin(contentsOf: path).handlers.reversed()
+            case .installed(let plugin): return try plugin.open(settings: values).handlers.reversed()
+            }
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    private func values(of settings: [PluginSettingArgument]) throws(Failure) -> [(name: String, value: PropertyValue)] {
+        guard case .installed(let plugin) = self else { return [] }
+        return try settings.filter { $0.identifier == plugin.identifier }.map { setting throws(Failure) in
+            let value = try Failure.explaining { () throws(PluginProblem) in try plugin.value(of: setting.name, text: setting.value) }
+            return (setting.name, value)
+        }
+    }
+}
+
+extension Failure {
+    /// Runs `body`; a plugin's problem is a failure of the command.
+    static func explaining<Value>(_ body: () throws(PluginProblem) -> Value) throws(Failure) -> Value {
+        do throws(PluginProblem) {
+            return try body()
+        } catch {
+            throw Failure(.pluginNotLoadable, error.description)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Finds the manifests in folders, and reads them.
+struct ManifestSearch {
+    typealias Finding = Result<(manifest: PluginManifest, path: String), PluginProblem>
+
+    private var trusted = TrustedPaths()
+
+    /// What lies in a folder, by name. A folder that is not there holds nothing.
+    mutating func findings(in folder: PluginSearchPath.Folder) -> [Finding] {
+        guard folder.path.hasPrefix("/") else {
+            return [.failure(PluginProblem(folder.path, nil, "a folder to be searched is named by an absolute path; write it so"))]
+        }
+        do throws(PluginProblem) {
+            guard exists(folder.path) else {
+                guard folder.isExpected else { return [] }
+                throw PluginProblem(folder.path, nil, "there is no such folder to search for plugins; make it, or do not name it")
+            }
+            let path = try trusted.resolve(folder.path)
+            return try entries(of: path).flatMap { findings(at: $0, in: path) }
+        } catch {
+            return [.failure(error)]
+        }
+    }
+
+    private mutating func findings(at entry: Folder.Entry, in folder: String) -> [Finding] {
+        let path = "\(folder)/\(entry.name)"
+        if entry.name.hasSuffix(PluginManifest.fileNameEnd) { return [read(path)] }
+        guard !entry.isFile else { return [] }
+        do throws(PluginProblem) {
+            guard Self.isFolder(path) else { return [] }
+            return try Self.manifests(in: try trusted.resolve(path), named: entry.name).map { read($0) }
+        } catch {
+            return [.failure(error)]
+        }
+    }
+
+    private mutating func read(_ path: String) -> Finding {
+        do throws(PluginProblem) {
+            let resolved = try trusted.resolve(path)
+            return .success((try Self.read(resolved), resolved))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func exists(_ path: String) -> Bool {
+        do throws(SystemCallError) {
+            _ = try FileStatus(at: path)
+            return true
+        } catch {
+            return !error.isMissing
+        }
+    }
+
+    private func entries(of path: String) throws(PluginProblem) -> [Folder.Entry] {
+        try Self.entries(of: path)
+    }
+
+    // MARK: Without a look at who can change what
+
+    /// The manifest that a user named, or the one in the folder that they named.
+    static func manifest(named text: String) throws(PluginProblem) -> (PluginManifest, path: String) {
+        let path = try absolute(text)
+        guard isFolder(path) else { return (try read(path), path) }
+        let found = try manifests(in: path, named: path.split(separator: "/").last.map(String.init) ?? "")
+        guard let manifest = found.first else {
+            throw PluginProblem(
+                path, .manifestIsValid, "no manifest NAME\(PluginManifest.fileNameEnd) lies in this folder; write one, or name the library")
+        }
+        return (try read(manifest), manifest)
+    }
+
+    /// `NAME/NAME.plugin.json`, and otherwise whatever manifests the folder has.
+    private static func manifests(in folder: String, named name: String) throws(PluginProblem) -> [String] {
+        let expected = "\(folder)/\(name)\(PluginManifest.fileNameEnd)"
+        // `try?` because where it is not there, another may be.
+        if (try? FileStatus(at: expected)) != nil { return [expected] }
+        return try entries(of: folder).filter { $0.name.hasSuffix(PluginManifest.fileNameEnd) }.map { "\(folder)/\($0.name)" }
+    }
+
+    private static func read(_ path: String) throws(PluginProblem) -> PluginManifest {
+        let bytes: [UInt8]
+        do throws(SystemCallError) {
+            bytes = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit).bytes
+        } catch {
+            throw PluginProblem(path, .manifestIsValid, "the manifest can't be read: \(error)")
+        }
+        return try PluginManifest(parsing: bytes, path: path)
+    }
+
+    private static func entries(of path: String) throws(PluginProblem) -> [Folder.Entry] {
+        do throws(SystemCallError) {
+            return try Folder.entries(of: path)
+        } catch {
+            throw PluginProblem(path, nil, "the folder can't be searched for plugins: \(error)")
+        }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var information = stat()
+        return unsafe stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
+    }
+
+    private static func absolute(_ path: String) throws(PluginProblem) -> String {
+        guard let resolved = unsafe realpath(path, nil) else {
+            throw PluginProblem(path, nil, "there is no such plugin: \(SystemCallError.last); check the path")
+        }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+}

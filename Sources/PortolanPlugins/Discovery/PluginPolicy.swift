@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+import PortolanJSON
+
+/// What a user says of plugins: which may be used, which digests their libraries have, and how they are set up.
+///
+/// Patterns are identifiers; one that ends in `*` stands for all that begin as it does.
+public struct PluginPolicy: Sendable {
+    /// Every plugin has to be on each of these lists.
+    public var allowLists: [[String]] = []
+    public var denied: [String] = []
+    /// SHA-256 digests in hexadecimal, by identifier; each has to agree.
+    public var pins: [(identifier: String, sha256: String)] = []
+    /// By identifier and name; of the same name the last counts.
+    public var settings: [(identifier: String, name: String, value: PropertyValue)] = []
+    /// Why no plugin may be used at all: a policy that can't be read forbids everything.
+    public private(set) var problem: PluginProblem?
+
+    /// No restrictions.
+    public init() {}
+
+    /// The system's and the user's: `/etc/portolan/plugins.json` and `portolan/plugins.json` in `$XDG_CONFIG_HOME` (without it `~/.config`), and the
+    /// patterns in `PORTOLAN_PLUGIN_ALLOW` and `PORTOLAN_PLUGIN_DENY`, commas between them. Each has a say; only settings of the user's win over the
+    /// system's.
+    public static var standard: Self {
+        var policy = Self()
+        policy.add(contentsOf: "/etc/portolan/plugins.json")
+        if let folder = Environment.userFolder("XDG_CONFIG_HOME", orInHome: ".config") {
+            policy.add(contentsOf: folder + "/portolan/plugins.json")
+        }
+        if let list = Environment["PORTOLAN_PLUGIN_ALLOW"] { policy.allowLists.append(Self.patterns(in: list)) }
+        if let list = Environment["PORTOLAN_PLUGIN_DENY"] { policy.denied += Self.patterns(in: list) }
+        return policy
+    }
+
+    /// Adds what the file at `path` says, if there is one.
+    public mutating func add(contentsOf path: String) {
+        do throws(SystemCallError) {
+            let (bytes, status) = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
+            if let objection = Owner.current.objection(to: status, isAbove: false) {
+                problem = problem ?? PluginProblem(path, .filesAreTrusted, objection)
+            }
+            add(bytes, of: path)
+        } catch {
+            if !error.isMissing { problem = problem ?? PluginProblem(path, nil, "the policy can't be read: \(error)") }
+        }
+    }
+
+    private mutating func add(_ bytes: [UInt8], of path: String) {
+        do throws(PluginProblem) {
+            let value = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try PolicyFile(value) }
+            if let allowed = value.allowed { allowLists.append(allowed) }
+            denied += value.denied
+            pins += value.pins
+            settings += value.settings
+        } catch {
+            problem = problem ?? error
+        }
+    }
+
+    private static func patterns(in list: String) -> [String] {
+        list.split(separator: ",").map { String($0.drop { $0 == " " }) }
+    }
+
+    /// Why the plugin may not be used; `nil` where it may.
+    func objection(to identifier: String) -> String? {
+        if let problem { return "no plugin is used while the policy cannot be: \(problem)" }
+        if let pattern = denied.first(where: { Self.matches($0, identifier) }) {
+            return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; take that off the deny list to use it"
+        }
+        guard allowLists.allSatisfy({ $0.contains { Self.matches($0, identifier) } }) else {
+            return "the plugin \(identifier) is not on the allow list; add it there to use it"
+        }
+        return nil
+    }
+
+    private static func matches(_ pattern: String, _ identifier: String) -> Bool {
+        pattern.hasSuffix("*") ? identifier.hasPrefix(pattern.dropLast()) : identifier == pattern
+    }
+
+    func pins(of identifier: String) -> [String] {
+        pins.filter { $0.identifier == identifier }.map { $0.sha256.lowercased() }
+    }
+
+    func settings(of identifier: String) -> [(name: String, value: PropertyValue)] {
+        settings.filter { $0.identifier == identifier }.map { ($0.name, $0.value) }
+    }
+}
+
+/// `plugins.json`: `{"allow": [pattern], "deny": [pattern], "pins": {identifier: digest}, "settings": {identifier: {name: value}}}`, JSON5.
+private struct PolicyFile {
+    let allowed: [String]?
+    let denied: [String]
+    let pins: [(identifier: String, sha256: String)]
+    let settings: [(identifier: String, name: String, value: PropertyValue)]
+
+    init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["$schema", "allow", "deny", "pins", "settings"])
+        let patterns = { (value: JSONValue) throws(ManifestProblem) -> [String] in
+            try value.list(0...4096) { value throws(ManifestProblem) in try value.line() }
+        }
+        allowed = try object.optional("allow", patterns)
+        denied = try object.optional("deny", patterns) ?? []
+        pins =
+            try object.optional("pins") { value throws(ManifestProblem) in
+                try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in (name, try value.sha256()) }
+            } ?? []
+        settings =
+            try object.optional("settings") { value throws(ManifestProblem) in
+                try ManifestObject(value, names: nil).map { identifier, value throws(ManifestProblem) in
+                    try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in
+                        guard let scalar = PropertyValue(value) else {
+                            throw ManifestProblem("is \(value.kind), where a string, a number, true or false is needed")
+                        }
+                        return (identifier, name, scalar)
+                    }
+                }.flatMap { $0 }
+            } ?? []
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanJSON
+
+/// What a plugin promises of some URLs, so that others can judge it.
+public struct ConformanceSection: Hashable, Sendable {
+    public var loads: [ConformanceLoad]
+}
+
+/// One URL and what it yields.
+public struct ConformanceLoad: Hashable, Sendable {
+    /// What a URL is an example of, so that a check finds the URLs it needs.
+    public enum Tag: String, Hashable, Sendable, CaseIterable {
+        case small, large, empty, fails, redirects, challenges, uploads, nested, hangs
+    }
+
+    public struct Credential: Hashable, Sendable {
+        public let username, password: String
+    }
+
+    public let url: String
+    public let status: Int?
+    /// Without parameters.
+    public let mime: String?
+    public let length: Int64?
+    /// Of the body, in lower-case hexadecimal.
+    public let sha256: String?
+    public let tags: Set<Tag>
+    /// The published name of the code with which it fails, or `domain:number` for a code of the plugin's own.
+    public let error: String?
+    /// What a challenge is to be answered with.
+    public let credential: Credential?
+    /// What has to be there first, as in `server: argv that serves it on a free port`.
+    public let needs: [String]
+}
+
+extension ConformanceSection {
+    init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["loads"])
+        loads = try object.required("loads") { value throws(ManifestProblem) in
+            try value.list(1...1024) { value throws(ManifestProblem) in try ConformanceLoad(value) }
+        }
+    }
+}
+
+extension ConformanceLoad {
+    private static let names = ["url", "status", "mime", "length", "sha256", "tags", "error", "credential", "needs"]
+
+    init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: Self.names)
+        url = try object.required("url") { value throws(ManifestProblem) in
+            try value.text("which is no absolute URL") { URLRecord.isParsable($0) }
+        }
+        status = try object.optional("status") { value throws(ManifestProblem) in Int(try value.integer(100...599)) }
+        mime = try object.optional("mime") { value throws(ManifestProblem) in
+            try value.text("which is no MIME type without parameters") { MIMEType(parsing: $0)?.essence == $0 }
+        }
+        length = try object.optional("length") { value throws(ManifestProblem) in try value.integer(0...Int64.max) }
+        sha256 = try object.optional("sha256") { value throws(ManifestProblem) in try value.sha256() }
+        tags = Set(
+            try object.optional("tags") { value throws(ManifestProblem) in
+                try value.list(0...Tag.allCases.count) { value throws(ManifestProblem) in try Tag(value) }
+            } ?? [])
+        error = try object.optional("error") { value throws(ManifestProblem) in
+            try value.text("which is no published code, nor domain:number") { Self.isErrorName($0) }
+        }
+        credential = try object.optional("credential") { value throws(ManifestProblem) in try Credential(value) }
+        needs =
+            try object.optional("needs") { value throws(ManifestProblem) in
+                try value.list(0...16) { value throws(ManifestProblem) in try value.line() }
+            } ?? []
+    }
+
+    private static func isErrorName(_ text: String) -> Bool {
+        if LoadError.Code.published.contains(where: { $0.name == text }) { return true }
+        guard let colon = text.lastIndex(of: ":") else { return false }
+        return Text.isReverseDNS(String(text[..<colon])) && Int32(text[text.index(after: colon)...]) != nil
+    }
+}
+
+extension ConformanceLoad.Tag {
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        guard let tag = Self(rawValue: try value.text()) else {
+            throw ManifestProblem("has to be one of \(Self.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        self = tag
+    }
+}
+
+extension ConformanceLoad.Credential {
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["username", "password"])
+        username = try object.required("username") { value throws(ManifestProblem) in try value.text() }
+        password = try object.required("password") { value throws(ManifestProblem) in try value.text() }
+    }
+}
+
+extension URLRecord {
+    fileprivate static func isParsable(_ text: String) -> Bool {
+        // `try?` because only whether it parses is asked.
+        (try? URLRecord(parsing: text)) != nil
+    }
+}
+
+extension JSONValue {
+    /// 64 hexadecimal digits, in lower case.
+    func sha256() throws(ManifestProblem) -> String {
+        try text("where 64 hexadecimal digits are needed") {
+            $0.utf8.count == 64 && $0.unicodeScalars.allSatisfy(\.properties.isASCIIHexDigit)
+        }
+        .lowercased()
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanJSON
+
+/// Something in a manifest that the schema does not allow.
+struct ManifestProblem: Error {
+    /// Where: filled from the inside out, so that what is right pays nothing for it.
+    private(set) var path = JSONPath()
+    /// What is wrong and how to mend it; one line.
+    let detail: String
+
+    init(_ detail: String, at path: JSONPath = JSONPath()) {
+        self.detail = detail
+        self.path = path
+    }
+
+    fileprivate func inside(_ step: JSONPath.Step) -> Self {
+        var problem = self
+        problem.path = path.inside(step)
+        return problem
+    }
+}
+
+extension ManifestProblem {
+    /// Reads a JSON5 document, and says of what is wrong in which line and column it stands.
+    static func parse<Value>(
+        _ bytes: [UInt8], path: String, _ rule: ContractRule?, _ read: (JSONValue) throws(ManifestProblem) -> Value
+    ) throws(PluginProblem) -> Value {
+        guard bytes.count <= PluginManifest.sizeLimit else {
+            throw PluginProblem(path, rule, "it has over \(PluginManifest.sizeLimit) bytes, the most that is read")
+        }
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONParser.parse(bytes, .json5)
+        } catch {
+            throw PluginProblem(path, rule, error.problem.rawValue, at: JSONPosition(of: error.offset, in: bytes))
+        }
+        do throws(ManifestProblem) {
+            return try read(value)
+        } catch {
+            let place = error.path.offset(in: bytes, .json5).map { JSONPosition(of: $0, in: bytes) }
+            let subject = error.path.steps.isEmpty || error.path.isName ? "" : "'\(error.path)' "
+            throw PluginProblem(path, rule, "\(subject)\(error.detail)", at: place)
+        }
+    }
+}
+
+/// Runs `body` for the value at `step`, and says so of its problems.
+func at<Value>(_ step: JSONPath.Step, _ body: () throws(ManifestProblem) -> Value) throws(ManifestProblem) -> Value {
+    do throws(ManifestProblem) {
+        return try body()
+    } catch {
+        throw error.inside(step)
+    }
+}
+
+/// An object of a manifest, whose names are all known.
+struct ManifestObject {
+    let members: [JSONValue.Member]
+
+    /// - Parameter names: those that may stand in it; `nil` for any.
+    init(_ value: JSONValue, names: [String]?) throws(ManifestProblem) {
+        guard case .object(let members) = value else { throw ManifestProblem("is \(value.kind), where an object is needed") }
+        self.members = members
+        guard let names else { return }
+        for member in members where !names.contains(member.name) {
+            let shown = Text.oneLine(member.name, limit: 80)
+            let nearest = names.min { Self.distance($0, member.name) < Self.distance($1, member.name) }
+            let hint =
+                nearest.map { Self.distance($0, member.name) <= 2 ? "did you mean '\($0)'?" : "known are \(names.joined(separator: ", "))" }
+                ?? ""
+            throw ManifestProblem("nothing is called '\(shown)' here; \(hint)", at: JSONPath()[member.name].name)
+        }
+    }
+
+    subscript(name: String) -> JSONValue? {
+        members.first { $0.name == name }?.value
+    }
+
+    func optional<Value>(
+        _ name: String, _ read: (JSONValue) throws(ManifestProblem) -> Value
+    ) throws(ManifestProblem) -> Value? {
+        guard let value = self[name] else { return nil }
+        return try at(.member(name)) { () throws(ManifestProblem) in try read(value) }
+    }
+
+    func map<Value>(_ read: (String, JSONValue) throws(ManifestProblem) -> Value) throws(ManifestProblem) -> [Value] {
+        var values: [Value] = []
+        for member in members {
+            values.append(try at(.member(member.name)) { () throws(ManifestProblem) in try read(member.name, member.value) })
+        }
+        return values
+    }
+
+    func required<Value>(
+        _ name: String, _ read: (JSONValue) throws(ManifestProblem) -> Value
+    ) throws(ManifestProblem) -> Value {
+        guard let value = try optional(name, read) else { throw ManifestProblem("'\(name)' is missing") }
+        return value
+    }
+
+    /// How many bytes have to be changed, put in or taken out to make one name of the other (Levenshtein). Names over 40 bytes are far from all.
+    private static func distance(_ a: String, _ b: String) -> Int {
+        let (a, b) = (Array(a.utf8), Array(b.utf8))
+        guard max(a.count, b.count) <= 40 else { return .max }
+        var row = Array(0...b.count)
+        for (i, byte) in a.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for j in b.indices {
+                (diagonal, row[j + 1]) = (row[j + 1], min(diagonal + (byte == b[j] ? 0 : 1), row[j] + 1, row[j + 1] + 1))
+            }
+        }
+        return row[b.count]
+    }
+}
+
+/// The shapes of values, each with its limits.
+extension JSONValue {
+    /// For a message.
+    var kind: String {
+        switch self {
+        case .null: "null"
+        case .bool: "true or false"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+
+    /// A line for people: 1 to 1024 bytes, no control characters.
+    func line() throws(ManifestProblem) -> String {
+        let text = try text()
+        guard !text.isEmpty, text.utf8.count <= 1024, !text.unicodeScalars.contains(where: Text.isBreaking) else {
+            throw ManifestProblem("has to be one line of 1 to 1024 bytes")
+        }
+        return text
+    }
+
+    func text() throws(ManifestProblem) -> String {
+        guard case .string(let text) = self else { throw ManifestProblem("is \(kind), where a string is needed") }
+        return text
+    }
+
+    /// A string that fulfils a condition.
+    func text(_ condition: String, where isRight: (String) -> Bool) throws(ManifestProblem) -> String {
+        let text = try text()
+        guard isRight(text) else { throw ManifestProblem("is '\(Text.oneLine(text, limit: 120))', \(condition)") }
+        return text
+    }
+
+    func truth() throws(ManifestProblem) -> Bool {
+        guard case .bool(let truth) = self else { throw ManifestProblem("is \(kind), where true or false is needed") }
+        return truth
+    }
+
+    func integer(_ range: ClosedRange<Int64> = Int64.min...Int64.max) throws(ManifestProblem) -> Int64 {
+        guard case .number(let text) = self else { throw ManifestProblem("is \(kind), where an integer is needed") }
+        guard let number = Int64(text), range.contains(number) else {
+            throw ManifestProblem(
+                "is \(Text.oneLine(text, limit: 40)), where an integer from \(range.lowerBound) to \(range.upperBound) is needed")
+        }
+        return number
+    }
+
+    func real() throws(ManifestProblem) -> Double {
+        guard case .number(let text) = self else { throw ManifestProblem("is \(kind), where a number is needed") }
+        guard let number = Double(text), number.isFinite else {
+            throw ManifestProblem("is \(Text.oneLine(text, limit: 40)), which is beyond a double")
+        }
+        return number
+    }
+
+    func list<Value>(
+        _ counts: ClosedRange<Int>, _ read: (JSONValue) throws(ManifestProblem) -> Value
+    ) throws(ManifestProblem) -> [Value] {
+        guard case .array(let elements) = self else { throw ManifestProblem("is \(kind), where an array is needed") }
+        guard counts.contains(elements.count) else {
+            throw ManifestProblem("has \(elements.count) elements, where \(counts.lowerBound) to \(counts.upperBound) are allowed")
+        }
+        var values: [Value] = []
+        values.reserveCapacity(elements.count)
+        for (index, element) in elements.enumerated() {
+            values.append(try at(.element(index)) { () throws(ManifestProblem) in try read(element) })
+        }
+        return values
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+import PortolanJSON
+
+/// What a plugin says of itself in `NAME.plugin.json`, so that its library need not be opened to know it.
+///
+///     let manifest = try PluginManifest(parsing: bytes, path: "Template.plugin.json")
+public struct PluginManifest: Hashable, Sendable {
+    /// Reverse DNS; the same as in the library.
+    public let identifier: String
+    /// For people.
+    public let name, vendor: String
+    public let version: SemanticVersion
+    /// One line for people.
+    public let summary: String?
+    /// The library's path from the manifest's folder, where it lies.
+    public let library: String
+    /// The library's digest, in lower-case hexadecimal, where the manifest pins it.
+    public let sha256: String?
+    /// Those of all its handlers.
+    public let schemes: SchemeSet
+    /// Which hosts it works with; `nil`: all.
+    public let hostVersions: VersionRange?
+    /// In lexical order of their names.
+    public let settings: [PluginSetting]
+    public let conformance: ConformanceSection?
+
+    /// How files with a manifest in them are named.
+    public static let fileNameEnd = ".plugin.json"
+    /// No manifest has more bytes.
+    public static let sizeLimit = 1 << 20
+}
+
+extension PluginManifest {
+    static let names = [
+        "$schema", "identifier", "name", "vendor", "version", "description", "library", "sha256", "schemes", "hostVersions", "settings",
+        "conformance",
+    ]
+
+    /// Reads a manifest: JSON5, in UTF-8.
+    ///
+    /// - Parameter path: of the file, for messages.
+    /// - Throws: what is wrong, with path, line and column: MANIF-01.
+    public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
+        self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid) { value throws(ManifestProblem) in try Self(value) }
+    }
+
+    private init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: Self.names)
+        _ = try object.optional("$schema") { value throws(ManifestProblem) in try value.text() }
+        identifier = try object.required("identifier") { value throws(ManifestProblem) in
+            try value.text("which is no reverse DNS name of at most 255 bytes, as in org.example.tide") { Text.isReverseDNS($0) }
+        }
+        name = try object.required("name") { value throws(ManifestProblem) in try value.line() }
+        vendor = try object.required("vendor") { value throws(ManifestProblem) in try value.line() }
+        version = try object.required("version") { value throws(ManifestProblem) in
+            guard let version = SemanticVersion(try value.text()) else { throw ManifestProblem("is no semantic version, as in 1.0.0") }
+            return version
+        }
+        summary = try object.optional("description") { value throws(ManifestProblem) in try value.line() }
+        library = try object.required("library") { value throws(ManifestProblem) in
+            try value.text("which is no path into the manifest's own folder: no '..', no '/' in front (MANIF-03)") { Self.isInnerPath($0) }
+        }
+        sha256 = try object.optional("sha256") { value throws(ManifestProblem) in try value.sha256() }
+        schemes = try object.required("schemes") { value throws(ManifestProblem) in try SchemeSet(value) }
+        hostVersions = try object.optional("hostVersions") { value throws(ManifestProblem) in
+            guard let range = VersionRange(try value.text()) else {
+                throw ManifestProblem("is no range of versions, as in '>=0.1.0 <1.0.0'")
+            }
+            return range
+        }
+        settings =
+            try object.optional("settings") { value throws(ManifestProblem) in try Self.settings(value) } ?? []
+        conformance = try object.optional("conformance") { value throws(ManifestProblem) in try ConformanceSection(value) }
+    }
+
+    private static func settings(_ value: JSONValue) throws(ManifestProblem) -> [PluginSetting] {
+        let object = try ManifestObject(value, names: nil)
+        guard object.members.count <= 256 else {
+            throw ManifestProblem("has \(object.members.count) settings, where at most 256 are allowed")
+        }
+        let settings = try object.map { name, value throws(ManifestProblem) in try PluginSetting(name, value) }
+        return settings.sorted { $0.name < $1.name }
+    }
+
+    /// A relative path without `.`, `..` and empty components.
+    private static func isInnerPath(_ text: String) -> Bool {
+        let components = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return text.utf8.count <= 1024 && !text.unicodeScalars.contains(where: Text.isBreaking)
+            && components.allSatisfy { !$0.isEmpty && Substring($0) != "." && Substring($0) != ".." }
+    }
+}
+
+extension SchemeSet {
+    /// `"any"`, or an array of schemes in lower case.
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        if case .string("any") = value {
+            self = .any
+            return
+        }
+        if case .string = value { throw ManifestProblem("has to be an array of schemes, or \"any\"") }
+        let schemes = try value.list(1...64) { value throws(ManifestProblem) in
+            try value.text("which is no URL scheme in lower case (RFC 3986, section 3.1)") { Text.isScheme($0) }
+        }
+        for (index, scheme) in schemes.enumerated() where schemes[..<index].contains(scheme) {
+            throw ManifestProblem("is named twice", at: JSONPath()[index])
+        }
+        self = .only(schemes)
+    }
+}

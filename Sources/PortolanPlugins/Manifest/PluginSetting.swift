@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+import PortolanJSON
+
+/// A value that a plugin can be set up with, as its manifest declares it.
+public struct PluginSetting: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        case string, integer, number, boolean
+    }
+
+    public let name: String
+    public let kind: Kind
+    /// What the plugin gets where the user says nothing; `nil`: nothing, or an error where it is required.
+    public private(set) var defaultValue: PropertyValue?
+    public let isRequired: Bool
+    /// For people; one line.
+    public let summary: String?
+    /// The bounds of integers and numbers, both included.
+    public let minimum, maximum: Double?
+
+    /// A letter, then letters, digits, `-` and `_`; 64 at most.
+    static func isName(_ text: String) -> Bool {
+        guard let first = text.utf8.first, text.utf8.count <= 64, Text.isAlphanumeric(first), !Text.isDigit(first) else { return false }
+        return text.utf8.allSatisfy { Text.isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+    }
+}
+
+extension PluginSetting {
+    private static let names = ["type", "default", "required", "description", "minimum", "maximum"]
+
+    init(_ name: String, _ value: JSONValue) throws(ManifestProblem) {
+        guard Self.isName(name) else {
+            throw ManifestProblem(
+                "is no name for a setting: begin with a letter, go on with letters, digits, '-' and '_', 64 in all", at: JSONPath().name)
+        }
+        let object = try ManifestObject(value, names: Self.names)
+        let kind = try object.required("type") { value throws(ManifestProblem) in
+            guard let kind = Kind(rawValue: try value.text()) else {
+                throw ManifestProblem("has to be one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            return kind
+        }
+        (self.name, self.kind) = (name, kind)
+        isRequired = try object.optional("required") { value throws(ManifestProblem) in try value.truth() } ?? false
+        summary = try object.optional("description") { value throws(ManifestProblem) in try value.line() }
+        let bound = { (value: JSONValue) throws(ManifestProblem) -> Double in
+            guard kind == .integer || kind == .number else {
+                throw ManifestProblem("bounds are for integers and numbers, not for a \(kind.rawValue)")
+            }
+            return try value.real()
+        }
+        let (minimum, maximum) = (try object.optional("minimum", bound), try object.optional("maximum", bound))
+        if let minimum, let maximum, minimum > maximum { throw ManifestProblem("'minimum' is above 'maximum'") }
+        (self.minimum, self.maximum) = (minimum, maximum)
+        defaultValue = nil
+        let setting = self
+        defaultValue = try object.optional("default") { value throws(ManifestProblem) in try setting.value(value) }
+    }
+
+    /// A value from a manifest or a policy, checked.
+    func value(_ value: JSONValue) throws(ManifestProblem) -> PropertyValue {
+        guard let scalar = PropertyValue(value) else { throw ManifestProblem("is \(value.kind), where \(kind.words) is needed") }
+        return try self.value(scalar)
+    }
+
+    /// A value that a user gives, checked. An integer serves as a number.
+    func value(_ value: PropertyValue) throws(ManifestProblem) -> PropertyValue {
+        switch (kind, value) {
+        case (.string, .text), (.boolean, .truth): return value
+        case (.integer, .integer(let integer)):
+            try check(Double(integer))
+            return value
+        case (.number, .integer(let integer)):
+            try check(Double(integer))
+            return .real(Double(integer))
+        case (.number, .real(let real)):
+            try check(real)
+            return value
+        default: throw ManifestProblem("is \(value.words), where \(kind.words) is needed")
+        }
+    }
+
+    /// A value as a user writes it on a command line.
+    func value(text: String) throws(ManifestProblem) -> PropertyValue {
+        let value: PropertyValue? =
+            switch kind {
+            case .string: .text(text)
+            case .integer: Int64(text).map(PropertyValue.integer)
+            case .number: Double(text).flatMap { $0.isFinite ? .real($0) : nil }
+            case .boolean: Bool(text).map(PropertyValue.truth)
+            }
+        guard let value else { throw ManifestProblem("is '\(Text.oneLine(text, limit: 80))', where \(kind.words) is needed") }
+        return try self.value(value)
+    }
+
+    private func check(_ number: Double) throws(ManifestProblem) {
+        if let minimum, number < minimum { throw ManifestProblem("is \(number), below the minimum \(minimum)") }
+        if let maximum, number > maximum { throw ManifestProblem("is \(number), above the maximum \(maximum)") }
+    }
+}
+
+extension PluginSetting.Kind {
+    var words: String {
+        switch self {
+        case .string: "a string"
+        case .integer: "an integer"
+        case .number: "a number"
+        case .boolean: "true or false"
+        }
+    }
+}
+
+extension PropertyValue {
+    fileprivate var words: String {
+        switch self {
+        case .text: "a string"
+        case .bytes: "bytes"
+        case .integer: "an integer"
+        case .real: "a number"
+        case .truth: "true or false"
+        }
+    }
+}

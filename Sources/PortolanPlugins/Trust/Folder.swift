@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The calls on folders and small files that the search needs.
+enum Folder {
+    struct Entry {
+        let name: String
+        /// Whether it is known to be no folder and no link to one.
+        let isFile: Bool
+    }
+
+    /// No folder with more entries is searched.
+    static let entryLimit = 1 << 16
+
+    /// What lies in the folder, in lexical order; names that are no UTF-8 are left out: `readdir(3)`.
+    static func entries(of path: String) throws(SystemCallError) -> [Entry] {
+        guard let stream = unsafe opendir(path) else { throw .last }
+        defer { unsafe closedir(stream) }
+        var entries: [Entry] = []
+        while let entry = unsafe readdir(stream), entries.count < entryLimit {
+            let type = unsafe entry.pointee.d_type
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { start in
+                unsafe start.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(validatingCString: $0) }
+            }
+            guard let name, !name.hasPrefix(".") else { continue }
+            entries.append(Entry(name: name, isFile: type == UInt8(truncatingIfNeeded: DT_REG)))
+        }
+        return entries.sorted { $0.name < $1.name }
+    }
+
+    /// The bytes of a regular file, with its status when it was opened. It is not waited for: a FIFO is refused.
+    ///
+    /// - Parameter limit: no more than this and one byte are read.
+    static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> (bytes: [UInt8], status: FileStatus) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else { throw .last }
+        defer { close(descriptor) }
+        let status = try FileStatus(of: descriptor)
+        guard status.kind == .regular else { throw SystemCallError(number: status.kind == .folder ? EISDIR : EINVAL) }
+        let room = min(Int(clamping: status.size), limit) + 1
+        var failure: SystemCallError?
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+            while count < room {
+                let step = unsafe read(descriptor, buffer.baseAddress.map { unsafe $0 + count }, room - count)
+                if step < 0, errno == EINTR { continue }
+                if step < 0 { failure = .last }
+                guard step > 0 else { return }
+                count += step
+            }
+        }
+        if let failure { throw failure }
+        return (bytes, status)
+    }
+
+    /// What a symbolic link holds: `readlink(2)`.
+    static func linkTarget(of path: String) throws(SystemCallError) -> String {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let room = buffer.count
+        let count = unsafe buffer.withUnsafeMutableBufferPointer { bytes in
+            unsafe bytes.withMemoryRebound(to: CChar.self) { characters in
+                unsafe characters.baseAddress.map { unsafe readlink(path, $0, room) } ?? -1
+            }
+        }
+        guard count >= 0 else { throw .last }
+        guard count < buffer.count, let text = String(validating: buffer[..<count], as: UTF8.self) else {
+            throw SystemCallError(number: EILSEQ)
+        }
+        return text
+    }
+}
