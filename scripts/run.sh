@@ -5,7 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(swift build -c release --show-bin-path)
 portolan=$bin/portolan
-template=$bin/plugins/Template/template.so
+# Nothing but what was built here is to be found.
+unset PORTOLAN_PLUGIN_PATH PORTOLAN_PLUGIN_ALLOW PORTOLAN_PLUGIN_DENY
+export XDG_DATA_HOME=/nonexistent XDG_CONFIG_HOME=/nonexistent
 
 echo
 echo "== data: a URL that carries its own bytes"
@@ -29,11 +31,36 @@ echo "    sha256sum $expected"
 [ "$loaded" = "$expected" ] || { echo "the digests differ" >&2; exit 1; }
 
 echo
-echo "== template: a plugin library, in C"
-url='template://greet/World?times=2'
-echo "portolan explain --plugin …/template.so '$url'"
-"$portolan" explain --plugin "$template" "$url" | sed 's/^/    /'
-echo "portolan get --plugin …/template.so '$url'"
-"$portolan" get --plugin "$template" "$url" | sed 's/^/    /'
+echo "== the plugins beside the executable"
+echo "portolan plugins list"
+"$portolan" plugins list | sed "s|$bin/|…/|; s/^/    /"
+
 echo
-echo "All three loaded. The release build is $portolan"
+echo "== template: a plugin in C, opened because its scheme is asked for"
+url='template://greet/World?times=2'
+echo "portolan explain '$url'"
+"$portolan" explain "$url" | sed 's/^/    /'
+echo "portolan get '$url'"
+"$portolan" get "$url" | sed 's/^/    /'
+
+echo
+echo "== echo: a plugin in Swift, which can be told what to answer"
+url='echo:redirect?to=data:,there'
+echo "portolan get '$url'"
+text=$("$portolan" get "$url")
+echo "    $text"
+[ "$text" = there ] || { echo "that is not 'there'" >&2; exit 1; }
+
+echo
+echo "== gzip: a plugin that asks for the URL inside its own, 173 MiB of text"
+base64 "$folder/large file.bin" | tee >(sha256sum | cut -d' ' -f1 > "$folder/text.sha256") | gzip -1 > "$folder/text.gz"
+url="gzip:file://$folder/text.gz"
+echo "portolan get 'gzip:file:///…/text.gz' | sha256sum"
+loaded=$("$portolan" get "$url" | sha256sum | cut -d' ' -f1)
+expected=$(cat "$folder/text.sha256")
+echo "    loaded    $loaded"
+echo "    sha256sum $expected"
+[ "$loaded" = "$expected" ] || { echo "the digests differ" >&2; exit 1; }
+
+echo
+echo "All five loaded. The release build is $portolan"
