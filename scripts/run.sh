@@ -53,11 +53,11 @@ echo "    $text"
 
 echo
 echo "== gzip: a plugin that asks for the URL inside its own, 173 MiB of text"
-base64 "$folder/large file.bin" | tee >(sha256sum | cut -d' ' -f1 > "$folder/text.sha256") | gzip -1 > "$folder/text.gz"
+base64 "$folder/large file.bin" | gzip -1 > "$folder/text.gz"
 url="gzip:file://$folder/text.gz"
 echo "portolan get 'gzip:file:///…/text.gz' | sha256sum"
 loaded=$("$portolan" get "$url" | sha256sum | cut -d' ' -f1)
-expected=$(cat "$folder/text.sha256")
+expected=$(base64 "$folder/large file.bin" | sha256sum | cut -d' ' -f1)
 echo "    loaded    $loaded"
 echo "    sha256sum $expected"
 [ "$loaded" = "$expected" ] || { echo "the digests differ" >&2; exit 1; }
