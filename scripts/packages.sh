@@ -10,7 +10,10 @@ need cc gcc
 need ld binutils
 need git git
 need sha256sum coreutils
+need gzip gzip
+need pkg-config pkg-config
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
+pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
 if ! command -v swift >/dev/null 2>&1; then
     echo "swift is missing: install Swift 6.2 or later (swift.org/install), then run this again" >&2
     exit 1

@@ -1,19 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds each plugin in Plugins/ and puts it with its manifest into FOLDER/NAME/.
+# Builds each plugin in Plugins/ with its own Makefile, and puts library and manifest into FOLDER/NAME/.
 #   scripts/plugins.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
-out=$1
+[ $# = 1 ] || { echo "usage: scripts/plugins.sh FOLDER" >&2; exit 2; }
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
 
 for source in Plugins/*/; do
     name=$(basename "$source")
     manifest=$source$name.plugin.json
     [ -e "$manifest" ] || { echo "$source has no manifest: name it $name.plugin.json, after its folder" >&2; exit 1; }
+    [ -e "${source}Makefile" ] || { echo "$source has no Makefile: write one that builds its library into OUT, as Plugins/Template's does" >&2; exit 1; }
     library=$(sed -n 's/^ *"library": *"\([^"]*\)".*/\1/p' "$manifest")
     [ -n "$library" ] || { echo "$manifest names no \"library\"" >&2; exit 1; }
+    # Built under a path without spaces, for make can hold none in a name.
+    built=.build/plugins/$name
+    make -s -C "$source" OUT="../../$built"
+    [ -e "$built/$library" ] || { echo "${source}Makefile built no $library, the \"library\" of $manifest" >&2; exit 1; }
     mkdir -p "$out/$name"
-    cc -O2 -Wall -Wextra -shared -fPIC -fvisibility=hidden -I Sources/CPortolan/include "$source"*.c -o "$out/$name/$library"
+    # Beside it first and then in its place: a library that a process has open keeps its bytes.
+    cp "$built/$library" "$out/$name/.$library.new"
+    mv "$out/$name/.$library.new" "$out/$name/$library"
     cp "$manifest" "$out/$name/"
     echo "plugin $name: $out/$name/$library"
 done
