@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The gzip plugin through the command line: what its manifest promises, and files that gzip(1) wrote.
+@Suite(.timeLimit(.minutes(5))) struct GzipTests {
+    typealias Manifest = TemplateConformanceTests.Manifest
+    typealias Load = TemplateConformanceTests.Load
+
+    static let root = TemplateConformanceTests.root
+    static let library = root.appendingPathComponent(".build/fixtures/gzip.so").path
+    static let loads: [Load] = {
+        let file = root.appendingPathComponent("Plugins/Gzip/Gzip.plugin.json")
+        // `try?` because a manifest that cannot be read gives no case, which the first test reports.
+        let manifest = try? JSONDecoder().decode(Manifest.self, from: Data(contentsOf: file))
+        return manifest?.conformance.loads ?? []
+    }()
+
+    @Test func theManifestNamesWhatSucceedsAndWhatFails() {
+        #expect(Self.loads.contains { $0.error == nil })
+        #expect(Self.loads.contains { $0.error != nil })
+    }
+
+    @Test(arguments: loads) func aURLDoesWhatTheManifestSays(_ load: Load) throws {
+        let program = try Program()
+        let outcome = try program.run("get", "--plugin", Self.library, load.url)
+        #expect((outcome.status == 0) == (load.error == nil), "\(outcome.errors)")
+        #expect(outcome.errors.count == (load.error == nil ? 0 : 1))
+        if let length = load.length { #expect(outcome.output.count == length) }
+        if let digest = load.sha256 {
+            try outcome.output.write(to: program.folder.appendingPathComponent("body"))
+            #expect(try program.runScript("sha256sum body").text.hasPrefix(digest))
+        }
+        let events = try program.run("get", "--json", "--plugin", Self.library, load.url).lines
+        #expect(events.last?.contains(load.error.map { "\"\($0)\"" } ?? "\"finished\"") == true, "\(events.suffix(1))")
+    }
+
+    @Test(arguments: ["-1", "-9"]) func aFileOfGzipsComesBack(_ level: String) throws {
+        let outcome = try Program().runScript(
+            """
+            (head -c 3000000 /dev/urandom; head -c 3000000 /dev/zero; base64 "$portolan" | head -c 3000000) > plain
+            gzip \(level) -c plain > 'a chart.gz' && head -c 5 plain | gzip -c >> 'a chart.gz' && (cat plain; head -c 5 plain) | sha256sum
+            "$portolan" get --plugin '\(Self.library)' "gzip:file://$PWD/a%20chart.gz" | sha256sum
+            "$portolan" get -O --plugin '\(Self.library)' "gzip:file://$PWD/a%20chart.gz" && sha256sum < 'a chart'
+            """)
+        #expect(outcome.lines.count == 3)
+        #expect(Set(outcome.lines).count == 1, "\(outcome.lines) \(outcome.errors)")
+    }
+
+    @Test(arguments: [0, 1, 9, 30, 20_000]) func aFileThatIsCutFails(_ count: Int) throws {
+        let outcome = try Program().runScript(
+            """
+            head -c 40000 /dev/urandom | gzip -c | head -c \(count) > cut.gz
+            "$portolan" get --plugin '\(Self.library)' "gzip:file://$PWD/cut.gz" > out
+            """)
+        let lines = outcome.errors
+        #expect(outcome.status != 0)
+        #expect(lines.count == 1 && lines[0].contains(count == 0 ? "is empty" : "end after \(count) bytes"), "\(lines)")
+    }
+
+    /// Zeros, of which gzip(1) makes a thousandth.
+    @Test func aBombMeetsTheLimit() throws {
+        let outcome = try Program().runScript(
+            """
+            head -c 40000000 /dev/zero | gzip -c > bomb.gz
+            "$portolan" get --plugin '\(Self.library)' "gzip:file://$PWD/bomb.gz" | wc -c
+            "$portolan" get --json --plugin '\(Self.library)' "gzip:file://$PWD/bomb.gz" -o out > events
+            echo $?; tail -1 events; ls out 2>/dev/null
+            """)
+        let delivered = outcome.lines.first.flatMap { Int($0) } ?? .max
+        #expect(delivered <= 17 << 20)
+        #expect(outcome.lines.count == 3, "\(outcome.lines)")
+        #expect(outcome.lines.dropFirst().first != "0")
+        #expect(outcome.lines.last?.contains("limitExceeded") == true)
+        #expect(outcome.errors.allSatisfy { $0.contains("maximumRatio") })
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Testing
+
+/// The gzip plugin between a slow reader, a caller who has had enough, and an inner load with a life of its own.
+@Suite(.timeLimit(.minutes(2))) struct GzipFlowTests {
+    /// Six full buffers of the plugin's, and one that is not.
+    private static let count = 1_700_000
+    private static let zeros = GzipFile().zeros(count)
+    /// As many bytes, that take as many when compressed.
+    private static let noise = GzipFile().member((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
+    private static let pieces = noise.pieces(of: 100_000)
+
+    private func inner(_ answer: StubAnswer) -> any ProtocolHandler {
+        PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in answer }
+    }
+
+    // MARK: Pause
+
+    @Test(arguments: [true, false], [true, false])
+    func aPauseAtEveryDeliveryLosesNothing(ofOnePiece: Bool, resumesInside: Bool) async throws {
+        let harness = try GzipHarness(ofOnePiece ? [Self.zeros] : Self.pieces)
+        let plain = harness.load()
+        let delegate = RecordingDelegate { event, task in
+            switch event {
+            case .finished, .failed: return .keepGoing
+            default: break
+            }
+            if resumesInside { task.resume() } else { Task { task.resume() } }
+            return .pause
+        }
+        harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate).resume()
+        await delegate.ended()
+        #expect(.success(delegate.body) == plain)
+        #expect(delegate.events.count > 7)
+        #expect(delegate.events.last == .finished)
+        #expect(harness.breaches.isEmpty)
+    }
+
+    /// Not pulling is the pause, and what waits in between is bounded (NEST-04).
+    @Test func aPauseReachesTheInnerLoad() async throws {
+        let manual = ManualHandler(schemes: .only(["inner"]))
+        let harness = try GzipHarness(manual)
+        let (paused, seen) = (Monitor(false), Monitor(0))
+        let delegate = RecordingDelegate { event, _ in
+            if case .data(let bytes) = event { seen.signalling { $0 += bytes.count } }
+            guard case .response = event else { return .keepGoing }
+            paused.signalling { $0 = true }
+            return .pause
+        }
+        let task = harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate)
+        task.resume()
+        let load = await manual.nextLoad()
+        load.respond()
+        paused.wait { $0 ? () : nil }
+        var delivered = 0
+        while load.deliver(Self.pieces[delivered]) == .keepGoing { delivered += 1 }
+        #expect(delivered < 4)
+        #expect(delegate.body.isEmpty)
+        #expect(load.calls == [.start])
+        task.resume()
+        for piece in Self.pieces.dropFirst(delivered + 1) {
+            delivered += 1
+            let least = delivered * 99_000  // what is no content is the member's header, and five bytes for each of its blocks
+            seen.wait { $0 > least ? () : nil }
+            #expect(load.deliver(piece) == .keepGoing)
+        }
+        load.finish()
+        await delegate.ended()
+        #expect(delegate.body.count == Self.count)
+        #expect(load.calls == [.start, .resume])
+        #expect(harness.breaches.isEmpty)
+    }
+
+    /// What can be decompressed is not kept until the inner load goes on (PERF-04).
+    @Test func aSlowInnerLoadIsDeliveredAsItComes() async throws {
+        let manual = ManualHandler(schemes: .only(["inner"]))
+        let harness = try GzipHarness(manual)
+        let seen = Monitor(0)
+        let delegate = RecordingDelegate { event, _ in
+            if case .data(let bytes) = event { seen.signalling { $0 += bytes.count } }
+            return .keepGoing
+        }
+        harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate).resume()
+        let load = await manual.nextLoad()
+        load.respond()
+        for (index, byte) in GzipFile().member([1, 2, 3, 4, 5]).enumerated() {
+            load.deliver([byte])
+            let expected = min(max(index - 14, 0), 5)  // after ten bytes of header and five of the block's
+            seen.wait { $0 == expected ? () : nil }
+        }
+        load.finish()
+        await delegate.ended()
+        #expect(delegate.body == [1, 2, 3, 4, 5])
+        #expect(delegate.events.last == .finished)
+    }
+
+    // MARK: Cancel
+
+    /// At the response, at each piece, by the answer and by the task (CANCEL-01, CANCEL-08).
+    @Test(arguments: 0..<7, [true, false]) func aCancelAtAnyDeliveryStopsTheInnerLoad(_ stop: Int, byAnswer: Bool) async throws {
+        let manual = ManualHandler(schemes: .only(["inner"])) { load in
+            load.respond()
+            load.deliver(Self.zeros)
+        }
+        let harness = try GzipHarness(manual)
+        let count = Monitor(0)
+        let delegate = RecordingDelegate { _, task in
+            let isLast = count.withLock { count in
+                defer { count += 1 }
+                return count == stop
+            }
+            guard isLast else { return .keepGoing }
+            if byAnswer { return .stopped }
+            task.cancel()
+            return .keepGoing
+        }
+        harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate).resume()
+        await delegate.ended()
+        #expect(harness.breaches.isEmpty)
+        #expect(manual.loads.map(\.calls) == [[.start, .stop]])
+        #expect(delegate.events.count == stop + 2)
+        #expect(delegate.events.last == .failed(.cancelled))
+    }
+
+    /// Before anything came, and while the load waits for its reader.
+    @Test(arguments: [true, false]) func aCancelWhileItWaitsStopsTheInnerLoad(isPaused: Bool) async throws {
+        let manual = ManualHandler(schemes: .only(["inner"]))
+        let harness = try GzipHarness(manual)
+        let paused = Monitor(false)
+        let delegate = RecordingDelegate { event, _ in
+            guard case .response = event else { return .keepGoing }
+            paused.signalling { $0 = true }
+            return .pause
+        }
+        let task = harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate)
+        task.resume()
+        let load = await manual.nextLoad()
+        if isPaused {
+            load.respond()
+            load.deliver(Self.zeros)
+            paused.wait { $0 ? () : nil }
+        }
+        task.cancel()
+        await delegate.ended()
+        #expect(harness.breaches.isEmpty)
+        #expect(load.calls == [.start, .stop])
+        #expect(delegate.events.last == .failed(.cancelled))
+    }
+
+    /// Nobody wants the rest of a file that is malformed.
+    @Test func anInnerLoadOfMalformedDataIsStopped() async throws {
+        let manual = ManualHandler(schemes: .only(["inner"])) { load in
+            load.respond()
+            load.deliver("no gzip")
+        }
+        let harness = try GzipHarness(manual)
+        #expect(harness.load().error?.code == .decodingFailed)
+        #expect(harness.breaches.isEmpty)
+        #expect(manual.loads.map(\.calls) == [[.start, .stop]])
+    }
+
+    // MARK: What the inner load does
+
+    /// A failure at any piece is the outer's, with its code and as its cause, and never a finish (NEST-02).
+    @Test(arguments: [0, 1, 9, 18]) func anInnerFailureIsTheOutersCause(after count: Int) throws {
+        let failure = LoadError(.connectionLost, message: "the line broke")
+        var answer = StubAnswer.pieces(Array(Self.pieces.prefix(count)))
+        answer.announcesLength = false
+        answer.failure = failure
+        let harness = try GzipHarness(inner(answer))
+        let error = try #require(harness.load().error)
+        #expect(error.code == .connectionLost)
+        #expect(error.message != failure.message)
+        #expect(error.cause as? LoadError == failure)
+        #expect(harness.breaches.isEmpty)
+    }
+
+    @Test func anInnerFailureBeforeTheResponseIsTheOutersCause() throws {
+        let failure = LoadError(.notFound, domain: "org.example.inner", message: "it is gone")
+        let harness = try GzipHarness(PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in throw failure })
+        let error = try #require(harness.load().error)
+        #expect(error.code == failure.code)
+        #expect(error.domain == failure.domain)
+        #expect(error.cause as? LoadError == failure)
+    }
+
+    @Test func innerRedirectsAreFollowed() throws {
+        let elsewhere = try URLRecord(parsing: "inner:there")
+        let file = Self.zeros
+        let harness = try GzipHarness(
+            PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { $0.url == elsewhere ? .pieces([file]) : .redirect(to: elsewhere) })
+        #expect(harness.load() == .success([UInt8](repeating: 0, count: Self.count)))
+        #expect(harness.breaches.isEmpty)
+    }
+
+    // MARK: Depth and number
+
+    @Test func gzipInsideGzipIsDecompressedTwice() throws {
+        let harness = try GzipHarness([GzipFile().member(GzipFile().member([1, 2, 3]))])
+        #expect(harness.load("gzip:gzip:inner:x") == .success([1, 2, 3]))
+        #expect(harness.breaches.isEmpty)
+    }
+
+    @Test func nestingDeeperThanTheLimitSaysSo() throws {
+        let answer = StubAnswer.pieces([GzipFile().member(GzipFile().member(GzipFile().member([1])))])
+        let harness = try GzipHarness(inner(answer)) { $0.nestingLimit = 2 }
+        #expect(harness.load("gzip:gzip:inner:x").error == nil)
+        #expect(harness.load("gzip:gzip:gzip:inner:x").error?.codes.contains(.nestedTooDeep) == true)
+        #expect(harness.breaches.isEmpty)
+    }
+
+    /// More than the plugin has threads, two deep, so that inner loads need one while outer ones have theirs.
+    @Test func hundredsAtOnceAllEnd() throws {
+        let harness = try GzipHarness([GzipFile().member(Self.zeros)])
+        let request = try Request("gzip:gzip:inner:x")
+        let ends = Monitor<[Int]>([])
+        for _ in 0..<300 {
+            harness.loader.load(request) { result in
+                let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
+                ends.signalling { $0.append(count) }
+            }
+        }
+        let counts = ends.wait { $0.count == 300 ? $0 : nil }
+        #expect(Set(counts) == [Self.count])
+        #expect(harness.breaches.isEmpty)
+    }
+}

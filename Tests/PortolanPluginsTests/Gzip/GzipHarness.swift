@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Logging
+import PortolanCore
+import PortolanData
+import PortolanPlugins
+import PortolanTestSupport
+
+/// The gzip plugin in a loader, and what is behind `inner:` URLs.
+struct GzipHarness {
+    let plugin: Plugin
+    let loader: Loader
+    private let broken = Monitor<[ContractRule]>([])
+
+    init(_ inner: any ProtocolHandler, settings: String = "{}", change: (inout Loader.Configuration) -> Void = { _ in }) throws {
+        plugin = try Fixtures.plugin("gzip", PluginConfiguration(json: settings))
+        let registry = ProtocolRegistry()
+        for handler in [inner, DataHandler()] + plugin.handlers { registry.register(handler) }
+        var configuration = Loader.Configuration()
+        configuration.logger.logLevel = .critical
+        configuration.breachObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
+        change(&configuration)
+        loader = Loader(configuration: configuration, registry: registry)
+    }
+
+    init(_ pieces: [[UInt8]], settings: String = "{}") throws {
+        try self.init(
+            PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { _ in .pieces(pieces) }, settings: settings)
+    }
+
+    /// The rules that were broken; any load that was still open is over when this returns.
+    var breaches: [ContractRule] {
+        plugin.waitUntilIdle()
+        return broken.withLock { $0 }
+    }
+
+    func load(_ url: String = "gzip:inner:x") -> Result<[UInt8], LoadError> {
+        Result { () throws(LoadError) in
+            let (body, _) = try loader.waitForData(for: Request(url))
+            return unsafe body.withUnsafeBytes { unsafe Array($0) }
+        }
+    }
+
+    func response(to request: Request) throws(LoadError) -> Response {
+        try loader.waitForData(for: request).1
+    }
+}
+
+extension Result where Failure == LoadError {
+    var error: LoadError? {
+        guard case .failure(let error) = self else { return nil }
+        return error
+    }
+}
+
+extension Array where Element == UInt8 {
+    func pieces(of count: Int) -> [[UInt8]] {
+        stride(from: 0, to: self.count, by: count).map { Array(self[$0..<Swift.min($0 + count, self.count)]) }
+    }
+}
+
+extension LoadError {
+    /// Its code, and those of its causes.
+    var codes: [Code] {
+        [code] + ((cause as? LoadError)?.codes ?? [])
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Testing
+
+/// What the gzip plugin asks for, and what it says before the body.
+@Suite(.timeLimit(.minutes(2))) struct GzipMessageTests {
+    private static let file = GzipFile().member(Array("Ahoy\n".utf8))
+
+    /// `inner:` answers with a gzip file and what `change` makes of it; the request is written down.
+    private func harness(
+        _ seen: Monitor<[Request]> = Monitor([]), _ change: @escaping @Sendable (inout StubAnswer) -> Void = { _ in }
+    ) throws -> GzipHarness {
+        try GzipHarness(
+            PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { request in
+                seen.withLock { $0.append(request) }
+                var answer = StubAnswer.pieces([Self.file])
+                change(&answer)
+                return answer
+            })
+    }
+
+    @Test func theResponseSaysNothingOfTheCompressedFile() throws {
+        let harness = try harness {
+            $0.mimeType = MIMEType(parsing: "application/gzip")
+            $0.fields[.contentType] = "application/gzip"
+            $0.status = .ok
+        }
+        let response = try harness.response(to: Request("gzip:inner://u/chart.txt.gz?x=1#legend"))
+        #expect(response.url.description == "gzip:inner://u/chart.txt.gz?x=1#legend")
+        #expect(response.mimeType == nil)
+        #expect(response.expectedLength == nil)
+        #expect(response.fields.isEmpty)
+        #expect(response.status == .ok)
+        #expect(harness.breaches.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("chart.txt.gz", "chart.txt"), ("CHART.GZ", "CHART"), ("chart.z", "chart"), ("chart.tgz", "chart.tar"), ("chart.txt", "chart.txt"),
+        (".gz", ".gz"), ("a.TGZ", "a.tar"), ("chart.tar.gz", "chart.tar"),
+    ])
+    func theSuggestedNameLosesItsEnding(_ name: String, _ expected: String) throws {
+        let response = try harness().response(to: Request("gzip:inner://u/\(name)"))
+        #expect(response.suggestedFilename == expected)
+    }
+
+    @Test(arguments: ["gzip:inner:x?a=b&c", "gzip:inner:x?a=b&c#part", "GZIP:inner:x?a=b&c#"])
+    func theQueryGoesInsideAndTheFragmentDoesNot(_ url: String) throws {
+        let seen = Monitor<[Request]>([])
+        _ = try harness(seen).response(to: Request(url))
+        #expect(seen.withLock { $0.map(\.url.description) } == ["inner:x?a=b&c"])
+    }
+
+    @Test func fieldsAndBodyStayOutside() throws {
+        let seen = Monitor<[Request]>([])
+        var request = try Request("gzip:inner:x")
+        request.fields[.range] = "bytes=1-2"
+        request.fields[.ifNoneMatch] = "\"tag\""
+        request.fields[.acceptEncoding] = "br"
+        request.body = .bytes([1, 2, 3])
+        _ = try harness(seen).response(to: request)
+        let inner = try #require(seen.withLock { $0.first })
+        #expect(inner.fields.isEmpty)
+        #expect(inner.body == nil)
+        #expect(inner.method == .get)
+    }
+
+    @Test func aHeadHasNoBody() throws {
+        let seen = Monitor<[Request]>([])
+        let harness = try harness(seen) { $0.pieces = [] }
+        let (body, response) = try harness.loader.waitForData(for: Request("gzip:inner://u/chart.gz", method: .head))
+        #expect(body.isEmpty)
+        #expect(response.suggestedFilename == "chart")
+        #expect(seen.withLock { $0.map(\.method) } == [.head])
+        #expect(harness.breaches.isEmpty)
+    }
+
+    @Test(arguments: [HTTPRequest.Method.post, .put, .delete])
+    func otherMethodsAreRefused(_ method: HTTPRequest.Method) throws {
+        let seen = Monitor<[Request]>([])
+        let error = #expect(throws: LoadError.self) { try harness(seen).response(to: Request("gzip:inner:x", method: method)) }
+        #expect(error?.code == .badRequest)
+        #expect(seen.withLock { $0.isEmpty })
+    }
+
+    @Test(arguments: ["gzip:", "gzip:file.gz", "gzip:/folder/file.gz", "gzip://u:s3cr3t@host/file.gz", "gzip:?x:y", "gzip:#data:,x"])
+    func whatHoldsNoAbsoluteURLIsABadURL(_ url: String) throws {
+        let error = try #require(harness().load(url).error)
+        #expect(error.code == .badURL)
+        #expect(!error.message.contains("s3cr3t"))
+    }
+
+    @Test func anInnerURLThatDoesNotParseIsABadURL() throws {
+        let error = try #require(harness().load("gzip:http://u:s3cr3t@x%20y/").error)
+        #expect(error.codes == [.badURL, .badURL])
+        #expect(!"\(error)".contains("s3cr3t"))
+    }
+
+    @Test func anInnerSchemeThatNobodyHasIsUnsupported() throws {
+        #expect(try harness().load("gzip:nobody:x").error?.code == .unsupportedScheme)
+    }
+
+    @Test(arguments: [
+        (206, LoadError.Code.badResponse), (302, .badResponse), (401, .authenticationRequired), (403, .accessDenied), (404, .notFound),
+        (410, .notFound), (500, .badResponse),
+    ])
+    func aStatusThatIsNoSuccessFails(_ status: Int, _ code: LoadError.Code) throws {
+        let harness = try harness { $0.status = .init(code: status) }
+        let error = try #require(harness.load().error)
+        #expect(error.code == code)
+        #expect(error.message.contains("status \(status)"))
+        #expect(harness.breaches.isEmpty)
+    }
+}
