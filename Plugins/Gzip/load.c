@@ -13,9 +13,12 @@
 /* A small file of much the same line is no bomb: the ratio is judged when this much has come out. */
 #define RATIO_JUDGED_AFTER ((uint64_t)16 << 20)
 
+/* For how many bytes, in and out, one call of the host's goes on: some ten milliseconds (LIFE-03). */
+#define TURN_LENGTH ((uint64_t)4 << 20)
+
 /* Why the loop of deliveries goes on, or does not. */
 typedef enum step {
-    STEP_MORE,    /* the buffer is full */
+    STEP_MORE,    /* the buffer is full, or the turn is over */
     STEP_WAITS,   /* the inner load has nothing yet; `woken` comes */
     STEP_IS_OVER, /* the whole inner body was read */
     STEP_FAILED,  /* the inner load failed, or the outer was stopped */
@@ -119,7 +122,7 @@ static int respond(gzip_load *load) {
 
 /* Decompresses until the buffer is full or there is no input at hand: pieces are large where the inner load is fast (BODY-05), and do not
  * wait where it is slow (PERF-04). Asked again after an end, gives the same. */
-static step fill(gzip_load *load) {
+static step fill(gzip_load *load, uint64_t turn_end) {
     gzip_members *members = &load->members;
     for (;;) {
         switch (gzip_members_read(members, load->output, OUTPUT_CAPACITY, &load->output_length)) {
@@ -128,6 +131,7 @@ static step fill(gzip_load *load) {
         case GZIP_NO_MEMORY: return STEP_NO_MEMORY;
         case GZIP_NEEDS_INPUT: break;
         }
+        if (members->taken + members->given >= turn_end) return STEP_MORE;
         const void *bytes = NULL; /* lent until the next call of `next` */
         int64_t count = load->plugin->nested->next(load->inner, &bytes);
         if (count == 0) return STEP_IS_OVER;
@@ -144,14 +148,13 @@ static int is_over_limit(gzip_load *load) {
     int64_t ratio = load->plugin->maximum_ratio, bytes = load->plugin->maximum_bytes;
     if (bytes > 0 && given > (uint64_t)bytes) {
         fail(load, PORTOLAN_ERROR_LIMIT_EXCEEDED,
-             "more than %lld bytes come out of the gzip data, the limit of the setting maximumBytes: raise it, or set it to 0 for none",
+             "more than %lld bytes come out of the gzip data: raise the setting maximumBytes, or set it to 0 for no limit",
              (long long)bytes);
         return 1;
     }
     if (ratio > 0 && given > RATIO_JUDGED_AFTER && given / (uint64_t)ratio > taken) {
         fail(load, PORTOLAN_ERROR_LIMIT_EXCEEDED,
-             "%llu bytes come out of %llu of gzip data, more than %lld times, the limit of the setting maximumRatio: raise it, or set it to 0 "
-             "for none",
+             "%llu bytes come out of %llu of gzip data, more than %lld times: raise the setting maximumRatio, or set it to 0 for no limit",
              (unsigned long long)given, (unsigned long long)taken, (long long)ratio);
         return 1;
     }
@@ -169,10 +172,12 @@ static void end(gzip_load *load) {
              (unsigned long long)members->taken, (unsigned long long)members->member);
 }
 
-/* Delivers until the client pauses or stops the load, the inner load has nothing yet, or the end (BODY-10: cut short is no finish). */
+/* Delivers until the client pauses or stops the load, the inner load has nothing yet, the turn is over, or the end (BODY-10: cut short is
+ * no finish). */
 static void deliver(gzip_load *load) {
+    const uint64_t turn_end = load->members.taken + load->members.given + TURN_LENGTH;
     for (;;) {
-        step step = fill(load);
+        step step = fill(load, turn_end);
         if (is_over_limit(load)) return;
         if (load->output_length > 0) {
             portolan_flow flow = load->client->did_load(load->client, load->output, load->output_length);
@@ -181,7 +186,10 @@ static void deliver(gzip_load *load) {
             if (flow != PORTOLAN_CONTINUE) return;
         }
         switch (step) {
-        case STEP_MORE: continue;
+        case STEP_MORE:
+            if (load->members.taken + load->members.given < turn_end) continue;
+            load->client->wake(load->client);
+            return;
         case STEP_WAITS: return;
         case STEP_IS_OVER: end(load); return;
         case STEP_FAILED: fail_as_inner(load); return;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import Logging
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+/// How long one call into the gzip plugin goes on, seen from a host that always has more for it and never says that it is enough.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct GzipTurnTests {
+    /// What the host's functions, which can capture nothing, do and see.
+    private struct Host {
+        var pulled = 0
+        var delivered = 0
+        var wakes = 0
+    }
+
+    // … because this suite's tests run one after another, and each calls the plugin on one thread.
+    nonisolated(unsafe) private static var host = Host()
+    nonisolated(unsafe) private static var piece = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+
+    private static let nested: UInt = {
+        let table = UnsafeMutablePointer<portolan_nested_table>.allocate(capacity: 1)
+        unsafe table.initialize(
+            to: portolan_nested_table(
+                size: UInt32(MemoryLayout<portolan_nested_table>.size), reserved: 0,
+                open: { client, _ in OpaquePointer(client) },
+                response: { _, place in
+                    unsafe place.pointee = UnsafePointer(bitPattern: GzipTurnTests.response)
+                    return PORTOLAN_CONTINUE
+                },
+                next: { _, place in
+                    unsafe GzipTurnTests.host.pulled += GzipTurnTests.piece.count
+                    unsafe place.pointee = GzipTurnTests.piece.baseAddress
+                    return unsafe Int64(GzipTurnTests.piece.count)
+                },
+                error: { _ in nil }, close: { _ in }))
+        return UInt(bitPattern: table)
+    }()
+
+    private static let response: UInt = {
+        let response = UnsafeMutablePointer<portolan_response>.allocate(capacity: 1)
+        unsafe response.initialize(to: portolan_response())
+        return UInt(bitPattern: response)
+    }()
+
+    /// A client that has the functions which this plugin calls, and no others.
+    private func makeClient() -> UnsafeMutablePointer<portolan_client> {
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: MemoryLayout<portolan_client>.size, alignment: 16)
+        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: MemoryLayout<portolan_client>.size)
+        let client = unsafe memory.assumingMemoryBound(to: portolan_client.self)
+        unsafe client.pointee.did_receive_response = { _, _ in PORTOLAN_CONTINUE }
+        unsafe client.pointee.did_load = { _, _, count in
+            unsafe GzipTurnTests.host.delivered += count
+            return PORTOLAN_CONTINUE
+        }
+        unsafe client.pointee.wake = { _ in unsafe GzipTurnTests.host.wakes += 1 }
+        return unsafe client
+    }
+
+    /// Starts a load whose inner body is `piece`, again and again, and calls `woken` once.
+    ///
+    /// - Returns: what was pulled and delivered, and the wakes that were asked for, after the start and after that.
+    private func turns(of piece: [UInt8]) throws -> [(pulled: Int, delivered: Int, wakes: Int)] {
+        let descriptor = try PluginDescriptor(of: SharedLibrary(at: Fixtures.path("gzip")))
+        let instance = unsafe try PluginInstance(
+            descriptor, configuration: PluginConfiguration(), extensions: { _ in unsafe UnsafeRawPointer(bitPattern: Self.nested) },
+            logger: Logger(label: "tests"))
+        let request = unsafe Lent(try Request("gzip:inner:x"))
+        let client = unsafe makeClient()
+        defer { unsafe client.deallocate() }
+        var load: UnsafeMutableRawPointer?
+        _ = unsafe Refusal.collect { unsafe load = descriptor.handlers[0].make(instance.state, request.pointer, nil, client, $0) }
+        let table = descriptor.handlers[0].loads
+        let made = unsafe try #require(load)
+        unsafe Self.host = Host()
+        return unsafe piece.withUnsafeBytes { whole in
+            unsafe Self.piece = whole
+            unsafe table.start?(made)
+            let first = unsafe (Self.host.pulled, Self.host.delivered, Self.host.wakes)
+            unsafe table.woken?(made)
+            let second = unsafe (Self.host.pulled, Self.host.delivered, Self.host.wakes)
+            unsafe table.destroy?(made)
+            return [first, second]
+        }
+    }
+
+    private static let mebibyte = GzipFile().zeros(1 << 20)
+
+    /// What it has not come to, it asks to be woken for (LIFE-03).
+    @Test func aCallIsOverAfterSomeMebibytes() throws {
+        let seen = try turns(of: Self.mebibyte)
+        #expect(seen.map(\.wakes) == [1, 2])
+        #expect(seen[0].delivered >= 4 << 20 && seen[0].delivered <= 5 << 20)
+        #expect(seen[1].delivered >= 8 << 20 && seen[1].delivered <= 10 << 20)
+    }
+
+    /// Empty members are input from which nothing comes.
+    @Test func aCallWithNothingToDeliverIsOverToo() throws {
+        let empty = GzipFile().member([])
+        let seen = try turns(of: Array(repeatElement(empty, count: 10_000).joined()))
+        #expect(seen.map(\.wakes) == [1, 2])
+        #expect(seen.map(\.delivered) == [0, 0])
+        #expect(seen[0].pulled >= 4 << 20 && seen[0].pulled <= 5 << 20)
+    }
+}
