@@ -34,6 +34,8 @@ public final class RecordingClient: ProtocolClient {
         var bytes: [UInt8] = []
         var response: Response?
         var redirect: Request?
+        var redirectResponse: Response?
+        var trailers: HTTPFields?
         var challenge: AuthenticationChallenge?
     }
 
@@ -56,6 +58,8 @@ public final class RecordingClient: ProtocolClient {
     public var bytes: [UInt8] { record.withLock { $0.bytes } }
     public var response: Response? { record.withLock { $0.response } }
     public var redirect: Request? { record.withLock { $0.redirect } }
+    public var redirectResponse: Response? { record.withLock { $0.redirectResponse } }
+    public var trailers: HTTPFields? { record.withLock { $0.trailers } }
 
     /// The load's error; `nil` if it finished or did not end by itself.
     public var error: LoadError? {
@@ -86,7 +90,7 @@ public final class RecordingClient: ProtocolClient {
     }
 
     public func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        note(.redirect(request.url.description)) { $0.redirect = request }
+        note(.redirect(request.url.description)) { ($0.redirect, $0.redirectResponse) = (request, redirectResponse) }
     }
     public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { note(.confirmed) }
     public func didReceiveInterim(_ response: Response) { note(.interim(response.status?.code ?? 0)) }
@@ -97,7 +101,7 @@ public final class RecordingClient: ProtocolClient {
         let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
         return note(.data(copy.count)) { $0.bytes += copy }
     }
-    public func didReceiveTrailers(_ fields: HTTPFields) { note(.trailers) }
+    public func didReceiveTrailers(_ fields: HTTPFields) { note(.trailers) { $0.trailers = fields } }
     public func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) { note(.sent(total)) }
     public func didReach(_ step: LoadStep) { note(.step(step)) }
     public func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
