@@ -2,7 +2,7 @@
 # Two commands do everything on a fresh Debian 12 with Swift 6.2 or later: `make run` and `make test`.
 
 SWIFT ?= swift
-FORMATTED := Sources Tests Examples/Embedding Package.swift
+FORMATTED := Sources Plugins Tests Examples/Embedding Package.swift
 
 .PHONY: run test test-asan test-tsan build plugins fixtures embedding packages format lint clean
 

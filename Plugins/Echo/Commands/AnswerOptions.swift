@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How an answer comes, whatever it is: the parameters that every command has.
+struct AnswerOptions: Equatable, Sendable {
+    enum Length: Equatable, Sendable {
+        /// What the command knows of it.
+        case own
+        case unknown
+        case exactly(Int64)
+    }
+
+    let steps: [Step]
+    let interim: [Int32]
+    /// After these, and before the command does anything.
+    let wait: Duration
+    let status: Int32?
+    let type: String?
+    let charset: String?
+    let name: String?
+    let length: Length
+    let fields: [Field]
+    /// The largest run of body bytes.
+    let piece: Int
+    let pause: Duration
+    /// Breaks off after so many bytes.
+    let cut: Int64?
+    let trailers: [Field]
+
+    static let largestPiece: Int64 = 1 << 20
+    static let pieceProperty = "org.portolan.echo.piece"
+    /// An hour.
+    private static let longestWait: Int64 = 3_600_000
+
+    /// Takes the parameters.
+    ///
+    /// - Parameters:
+    ///   - properties: of the request; ``pieceProperty`` goes before the parameter `piece`.
+    ///   - redirects: whether the status has to be a redirection's.
+    init(_ parameters: inout Parameters, properties: [Property], redirects: Bool) throws(Failure) {
+        steps = try Self.steps(&parameters)
+        interim = try Self.interim(&parameters)
+        wait = .milliseconds(try parameters.number("wait", in: 0...Self.longestWait) ?? 0)
+        status = try parameters.number("status", in: redirects ? 300...399 : 200...999).map { Int32($0) }
+        type = try Self.text("type", &parameters, "a media type without parameters, as in text/plain") { $0.isMediaType }
+        charset = try Self.text("charset", &parameters, "a token, as in utf-8") { $0.isToken }
+        name = try parameters.text("name")
+        length = try Self.length(&parameters)
+        fields = try Self.fields("field", &parameters)
+        let piece = try parameters.number("piece", in: 1...Self.largestPiece) ?? 65536
+        self.piece = Int(try Self.piece(properties) ?? piece)
+        pause = .milliseconds(try parameters.number("pause", in: 0...Self.longestWait) ?? 0)
+        cut = try parameters.number("cut", in: 0...Command.largestSize)
+        trailers = try Self.fields("trailer", &parameters)
+    }
+
+    private static func text(
+        _ name: String, _ parameters: inout Parameters, _ allowed: String, isRight: (String) -> Bool
+    ) throws(Failure) -> String? {
+        guard let text = try parameters.text(name) else { return nil }
+        guard isRight(text) else { throw parameters.wrong(name, text, allowed) }
+        return text
+    }
+
+    private static func steps(_ parameters: inout Parameters) throws(Failure) -> [Step] {
+        var steps: [Step] = []
+        for name in try parameters.texts("step") {
+            let names = Step.allCases.map { "\($0)" }.joined(separator: ", ")
+            guard let step = Step.allCases.first(where: { "\($0)" == name }), !steps.contains(step) else {
+                throw parameters.wrong("step", name, "each of \(names) once at most")
+            }
+            steps.append(step)
+        }
+        return steps
+    }
+
+    private static func interim(_ parameters: inout Parameters) throws(Failure) -> [Int32] {
+        var statuses: [Int32] = []
+        for text in try parameters.texts("interim") {
+            statuses.append(Int32(try parameters.number(text, of: "interim", in: 100...199)))
+        }
+        return statuses
+    }
+
+    private static func length(_ parameters: inout Parameters) throws(Failure) -> Length {
+        guard let text = try parameters.text("length") else { return .own }
+        if text == "unknown" { return .unknown }
+        return .exactly(try parameters.number(text, of: "length", in: 0...Command.largestSize, or: "unknown"))
+    }
+
+    private static func fields(_ name: String, _ parameters: inout Parameters) throws(Failure) -> [Field] {
+        var fields: [Field] = []
+        for line in parameters.all(name) {
+            guard let field = Field(parsing: line) else {
+                throw parameters.wrong(
+                    name, String(decoding: line, as: UTF8.self), "Name:value, a token for a name and no control character in the value")
+            }
+            fields.append(field)
+        }
+        return fields
+    }
+
+    private static func piece(_ properties: [Property]) throws(Failure) -> Int64? {
+        guard let property = properties.first(where: { $0.name == pieceProperty }) else { return nil }
+        guard case .integer(let piece) = property.value, (1...largestPiece).contains(piece) else {
+            throw Failure(.badRequest, "the property \(pieceProperty) is to be an integer from 1 to \(largestPiece)")
+        }
+        return piece
+    }
+}

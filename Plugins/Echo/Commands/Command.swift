@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a URL asks for, apart from how the answer comes (``AnswerOptions``).
+enum Command: Equatable, Sendable {
+    /// To be told what was asked.
+    case request
+    case bytes([UInt8], isText: Bool)
+    /// So many bytes of the ``Pattern``.
+    case size(Int64)
+    /// The upload body, back as it comes.
+    case upload
+    /// How many bytes the upload body has.
+    case sink
+    case redirect(to: String)
+    /// A way to a redirect: `next` is the query of a URL like this one, with one less to go.
+    case detour(next: String)
+    /// To be sent here again, for ever.
+    case loop
+    case challenge(Lock)
+    /// To fail, after so many bytes; `nil`: without a response.
+    case fail(Failure, after: Int64?)
+    /// A response, and no end.
+    case hang
+
+    /// What opens a challenge.
+    struct Lock: Equatable, Sendable {
+        let user: String
+        let password: String
+        let realm: String?
+        /// So many wrong answers are the last.
+        let attempts: Int32
+    }
+
+    static let names = ["request", "text", "bytes", "size", "upload", "sink", "redirect", "loop", "challenge", "fail", "hang"]
+    static let largestSize: Int64 = 1 << 40
+}
+
+extension Command {
+    /// Reads the command of that name and takes its parameters.
+    init(_ name: String, _ parameters: inout Parameters, query: String?) throws(Failure) {
+        switch name {
+        case "", "request": self = .request
+        case "text": self = .bytes(try parameters.bytes("text") ?? [], isText: true)
+        case "bytes": self = try Self.bytes(&parameters)
+        case "size":
+            let count = try parameters.number("bytes", in: 0...Self.largestSize)
+            self = .size(try parameters.needed(count, "bytes", "a number from 0 to \(Self.largestSize)"))
+        case "upload": self = .upload
+        case "sink": self = .sink
+        case "redirect": self = try Self.redirect(&parameters, query: query)
+        case "loop": self = .loop
+        case "challenge": self = try Self.challenge(&parameters)
+        case "fail": self = try Self.fail(&parameters)
+        case "hang": self = .hang
+        default:
+            throw Failure(.badURL, "echo: has no command \(Excerpt(name)); it has \(Self.names.joined(separator: ", "))")
+        }
+    }
+
+    private static func bytes(_ parameters: inout Parameters) throws(Failure) -> Command {
+        let text = try parameters.bytes("base64") ?? []
+        guard let bytes = Base64.decode(text) else {
+            throw parameters.wrong("base64", String(decoding: text, as: UTF8.self), "base64 of whole bytes, in either alphabet")
+        }
+        return .bytes(bytes, isText: false)
+    }
+
+    private static func redirect(_ parameters: inout Parameters, query: String?) throws(Failure) -> Command {
+        let what = "an absolute URL of printable ASCII, as in to=data:,there"
+        let target = try parameters.needed(try parameters.text("to"), "to", what)
+        let scheme = target.prefix { !":/?#".contains($0) }
+        guard target.utf8.allSatisfy({ (UInt8(ascii: "!")...UInt8(ascii: "~")).contains($0) }), !scheme.isEmpty,
+            target.dropFirst(scheme.count).first == ":"
+        else { throw parameters.wrong("to", target, what) }
+        guard let times = try parameters.number("times", in: 1...10_000), times > 1 else { return .redirect(to: target) }
+        return .detour(next: Self.query(query ?? "", withTimes: times - 1))
+    }
+
+    /// The query as it was, but for the number of times.
+    private static func query(_ query: String, withTimes times: Int64) -> String {
+        let parts = Array(query.utf8).split(separator: UInt8(ascii: "&")).map { part in
+            let name = PercentEncoding.decode(part.prefix { $0 != UInt8(ascii: "=") })
+            return name == Array("times".utf8) ? "times=\(times)" : String(decoding: part, as: UTF8.self)
+        }
+        return parts.joined(separator: "&")
+    }
+
+    private static func challenge(_ parameters: inout Parameters) throws(Failure) -> Command {
+        let user = try parameters.needed(try parameters.text("user"), "user", "the user that is right")
+        let password = try parameters.needed(try parameters.text("password"), "password", "the password that is right")
+        let realm = try parameters.text("realm")
+        if let realm, realm.unicodeScalars.contains(where: \.isBreaking) {
+            throw parameters.wrong("realm", realm, "a text without line breaks and control characters")
+        }
+        let attempts = try parameters.number("attempts", in: 1...100) ?? 3
+        return .challenge(Lock(user: user, password: password, realm: realm, attempts: Int32(attempts)))
+    }
+
+    private static func fail(_ parameters: inout Parameters) throws(Failure) -> Command {
+        let domain = try parameters.text("domain")
+        let what = domain == nil ? "one of \(Code.names.joined(separator: ", "))" : "a number of that domain's, -2147483648 to 2147483647"
+        let name = try parameters.needed(try parameters.text("code"), "code", what)
+        guard let code = domain == nil ? Code(named: name) : Int32(name.hasPrefix("+") ? "" : name).map({ Code(rawValue: $0) }) else {
+            throw parameters.wrong("code", name, what)
+        }
+        if let domain, !domain.isReverseDNS {
+            throw parameters.wrong("domain", domain, "a reverse DNS name, as in org.example.tide")
+        }
+        let message = try parameters.text("message") ?? "the URL asked for this failure, \(name)"
+        guard (1...4096).contains(message.utf8.count), !message.unicodeScalars.contains(where: \.isBreaking) else {
+            throw parameters.wrong("message", message, "one line of 1 to 4096 bytes without control characters")
+        }
+        return .fail(Failure(code, domain: domain, message), after: try parameters.number("after", in: 0...largestSize))
+    }
+}
+
+extension Unicode.Scalar {
+    /// Ends a line, or controls something.
+    fileprivate var isBreaking: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}
+
+extension String {
+    /// At least two labels of letters, digits and hyphens, at most 255 bytes.
+    fileprivate var isReverseDNS: Bool {
+        let labels = split(separator: ".", omittingEmptySubsequences: false)
+        return utf8.count <= 255 && labels.count > 1
+            && labels.allSatisfy { label in
+                !label.isEmpty && label.utf8.count <= 63 && label.first != "-" && label.last != "-"
+                    && label.utf8.allSatisfy { $0 == UInt8(ascii: "-") || $0.isLetterOrDigit }
+            }
+    }
+}

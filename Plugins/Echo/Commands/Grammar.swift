@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What headers are made of (RFC 9110 §5).
+extension StringProtocol {
+    /// `token` of RFC 9110 §5.6.2.
+    var isToken: Bool {
+        !isEmpty && utf8.allSatisfy { $0.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+    }
+
+    /// `type/subtype`, without parameters.
+    var isMediaType: Bool {
+        let sides = split(separator: "/", omittingEmptySubsequences: false)
+        return sides.count == 2 && sides[0].isToken && sides[1].isToken
+    }
+
+    /// Without the white space at both ends.
+    var trimmed: String {
+        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+        let start = drop(while: isSpace)
+        return String(String(start.reversed()).drop(while: isSpace).reversed())
+    }
+}
+
+extension UInt8 {
+    var isLetterOrDigit: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: false
+        }
+    }
+}
+
+extension Field {
+    /// `Name: value`. `nil` where the name is no token, or the value holds a control character other than a tab (RFC 9110 §5.5).
+    init?(parsing line: [UInt8]) {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let name = String(decoding: line[..<colon], as: UTF8.self)
+        var value = ""
+        value.unicodeScalars.append(contentsOf: line[(colon + 1)...].map { Unicode.Scalar($0) })
+        guard name.isToken, !value.unicodeScalars.contains(where: { ($0 < " " && $0 != "\t") || $0 == "\u{7F}" }) else { return nil }
+        self.init(name: name, value: value.trimmed)
+    }
+}
+
+/// The value of a Content-Type field: its type and charset. `nil` where it is malformed.
+struct ContentType {
+    let type: String
+    let charset: String?
+
+    private static func charset(of parameter: String) -> String? {
+        let sides = parameter.split(separator: "=", maxSplits: 1)
+        guard sides.count == 2, sides[0].lowercased() == "charset" else { return nil }
+        let value = sides[1].filter { $0 != "\"" }
+        return value.isToken ? value : nil
+    }
+
+    init?(parsing value: String) {
+        let parts = value.split(separator: ";", omittingEmptySubsequences: false).map { $0.trimmed }
+        guard let type = parts.first, type.isMediaType else { return nil }
+        self.type = type
+        charset = parts.dropFirst().lazy.compactMap(Self.charset).first
+    }
+}

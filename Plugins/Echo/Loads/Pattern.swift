@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A body of any size that anybody can check: the byte at offset `i` is `i mod 251`. The period is a prime, so that pieces of any usual size
+/// that are lost, repeated or swapped show.
+struct Pattern {
+    private static let period = 251
+    private let block: [UInt8]
+
+    /// - Parameter piece: the longest run that will be asked for.
+    init(piece: Int) {
+        block = (0..<piece + Self.period - 1).map { UInt8($0 % Self.period) }
+    }
+
+    /// Calls `body` with the `count` bytes at that offset, where they lie.
+    func withPiece(at offset: Int64, count: Int, _ body: (borrowing RawSpan) throws(Interruption) -> Void) throws(Interruption) {
+        let start = Int(offset % Int64(Self.period))
+        let bytes = unsafe block.span.bytes
+        try body(bytes.extracting(start..<start + count))
+    }
+}
