@@ -11,7 +11,7 @@ enum UnrulyPlugin {
     /// - Returns: the name of the library there, with `./`.
     static func make(in program: Program) throws -> String {
         try program.makeFile("unruly.c", source)
-        let headers = TemplateConformanceTests.root.appendingPathComponent("Sources/CPortolan/include").path
+        let headers = PluginConformanceTests.root.appendingPathComponent("Sources/CPortolan/include").path
         let outcome = try program.runScript("cc -shared -fPIC -I '\(headers)' unruly.c -o unruly.so")
         guard outcome.status == 0 else { throw CompilerFailed(errors: outcome.errors) }
         return "./unruly.so"

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// Every URL that the manifest of a plugin of this repository names for the judge does what the manifest says, through the command line.
+@Suite struct PluginConformanceTests {
+    struct Manifest: Decodable {
+        struct Conformance: Decodable { let loads: [Load] }
+        let library: String
+        let conformance: Conformance
+    }
+
+    struct Load: Decodable, Sendable, CustomTestStringConvertible {
+        struct Credential: Decodable { let username, password: String }
+        let url: String
+        let mime: String?
+        /// Of the body, or of what came of it before the failure.
+        let length: Int?
+        let sha256: String?
+        let error: String?
+        let credential: Credential?
+        let tags: [String]
+        var testDescription: String { url }
+    }
+
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    static func library(_ name: String) -> String { root.appendingPathComponent(".build/fixtures/\(name)").path }
+
+    /// By the plugin's folder. One that has no manifest, or none that can be read, has no loads.
+    static let manifests: [String: Manifest] = {
+        let plugins = root.appendingPathComponent("Plugins")
+        // `try?` because the first test reports what is missing.
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: plugins.path)) ?? []
+        let pairs = names.compactMap { name in
+            let file = plugins.appendingPathComponent("\(name)/\(name).plugin.json")
+            return (try? JSONDecoder().decode(Manifest.self, from: Data(contentsOf: file))).map { (name, $0) }
+        }
+        return Dictionary(uniqueKeysWithValues: pairs)
+    }()
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let library: String
+        let load: Load
+        var testDescription: String { load.url }
+    }
+
+    static let cases = manifests.sorted { $0.key < $1.key }.flatMap { _, manifest in
+        manifest.conformance.loads.map { Case(library: library(manifest.library), load: $0) }
+    }
+
+    @Test func everyManifestNamesWhatSucceedsAndWhatFails() throws {
+        let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent("Plugins").path)
+        #expect(Self.manifests.keys.sorted() == folders.sorted())
+        for (name, manifest) in Self.manifests {
+            #expect(manifest.conformance.loads.contains { $0.error == nil }, "\(name)")
+            #expect(manifest.conformance.loads.contains { $0.error != nil }, "\(name)")
+        }
+    }
+
+    @Test(arguments: cases)
+    func aURLDoesWhatTheManifestSays(_ test: Case) throws {
+        let (load, program) = (test.load, try Program())
+        let hangs = load.tags.contains("hangs")
+        let error = hangs ? "timedOut" : load.error
+        var arguments = ["get", "--plugin", test.library, load.url]
+        if let credential = load.credential { arguments += ["-u", "\(credential.username):\(credential.password)"] }
+        if hangs { arguments += ["--max-time", "0.3"] }
+        let outcome = try program.run(arguments)
+        #expect((outcome.status == 0) == (error == nil))
+        if let length = load.length { #expect(outcome.output.count == length) } else if error != nil { #expect(outcome.output.isEmpty) }
+        if let digest = load.sha256 {
+            try outcome.output.write(to: program.folder.appendingPathComponent("body"))
+            #expect(try program.runScript("sha256sum body").text.hasPrefix(digest))
+        }
+        if error != nil { #expect(outcome.errors.count == 1) }
+        let events = try program.run(["--json"].reduce(into: arguments) { $0.insert($1, at: 1) }).lines
+        #expect(events.last?.contains(error.map { "\"\($0)\"" } ?? "\"finished\"") == true)
+        if let mime = load.mime { #expect(events.contains { $0.contains(mime) }) }
+    }
+}
