@@ -3,38 +3,9 @@
 import Foundation
 import Testing
 
-/// The gzip plugin through the command line: what its manifest promises, and files that gzip(1) wrote.
+/// The gzip plugin through the command line, with files that gzip(1) wrote.
 @Suite(.timeLimit(.minutes(5))) struct GzipTests {
-    typealias Manifest = TemplateConformanceTests.Manifest
-    typealias Load = TemplateConformanceTests.Load
-
-    static let root = TemplateConformanceTests.root
-    static let library = root.appendingPathComponent(".build/fixtures/gzip.so").path
-    static let loads: [Load] = {
-        let file = root.appendingPathComponent("Plugins/Gzip/Gzip.plugin.json")
-        // `try?` because a manifest that cannot be read gives no case, which the first test reports.
-        let manifest = try? JSONDecoder().decode(Manifest.self, from: Data(contentsOf: file))
-        return manifest?.conformance.loads ?? []
-    }()
-
-    @Test func theManifestNamesWhatSucceedsAndWhatFails() {
-        #expect(Self.loads.contains { $0.error == nil })
-        #expect(Self.loads.contains { $0.error != nil })
-    }
-
-    @Test(arguments: loads) func aURLDoesWhatTheManifestSays(_ load: Load) throws {
-        let program = try Program()
-        let outcome = try program.run("get", "--plugin", Self.library, load.url)
-        #expect((outcome.status == 0) == (load.error == nil), "\(outcome.errors)")
-        #expect(outcome.errors.count == (load.error == nil ? 0 : 1))
-        if let length = load.length { #expect(outcome.output.count == length) }
-        if let digest = load.sha256 {
-            try outcome.output.write(to: program.folder.appendingPathComponent("body"))
-            #expect(try program.runScript("sha256sum body").text.hasPrefix(digest))
-        }
-        let events = try program.run("get", "--json", "--plugin", Self.library, load.url).lines
-        #expect(events.last?.contains(load.error.map { "\"\($0)\"" } ?? "\"finished\"") == true, "\(events.suffix(1))")
-    }
+    static let library = PluginConformanceTests.library("gzip.so")
 
     @Test(arguments: ["-1", "-9"]) func aFileOfGzipsComesBack(_ level: String) throws {
         let outcome = try Program().runScript(
