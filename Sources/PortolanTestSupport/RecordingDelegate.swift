@@ -14,6 +14,9 @@ public final class RecordingDelegate: LoadDelegate {
         case sent
         case redirect(URLRecord)
         case challenge, challengeWithdrawn, newBody
+        /// A load inside began, so deep; and ended, with this error.
+        case inner(URLRecord, depth: Int)
+        case innerEnd(URLRecord, LoadError.Code?)
         case finished
         case failed(LoadError.Code)
     }
@@ -93,6 +96,12 @@ public final class RecordingDelegate: LoadDelegate {
         note(.newBody, task)
         let body = task.currentRequest.body
         answer(body.flatMap { $0.isRewindable ? $0 : nil })
+    }
+    public func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
+        note(.inner(inner.originalRequest.url, depth: inner.nestingDepth), task)
+    }
+    public func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
+        note(.innerEnd(inner.originalRequest.url, error?.code), task)
     }
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         note(error.map { .failed($0.code) } ?? .finished, task)

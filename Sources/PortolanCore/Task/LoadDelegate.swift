@@ -4,7 +4,7 @@ public import HTTPTypes
 
 /// Follows a load, in the order in which things happen, and decides where it asks.
 ///
-/// Calls are serial, on the ``DeliveryQueue`` that the load was started with. Every member has a default: data is dropped, redirects are followed,
+/// Calls are serial, those that loads inside this one bring too, on the ``DeliveryQueue`` that the load was started with. Every member has a default: data is dropped, redirects are followed,
 /// challenges get default handling.
 public protocol LoadDelegate: AnyObject, Sendable {
     /// The response; again for each part of a multipart load.
@@ -36,6 +36,14 @@ public protocol LoadDelegate: AnyObject, Sendable {
     /// The request's body has to be sent again. By default it is the request's own, if it can be read twice.
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void)
 
+    /// A load inside this one began, at any depth (``LoadTask/parent``, ``LoadTask/nestingDepth``): what a layered scheme holds, or what a
+    /// handler asks for again. For those who look on: its bytes go to the handler that opened it, its redirects and challenges come here as
+    /// the task's own.
+    func loadTask(_ task: LoadTask, didBegin inner: LoadTask)
+
+    /// Each load inside that began also ends, before the one around it; `nil` where it is complete.
+    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?)
+
     /// The last call; `nil` where the load is complete.
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?)
 }
@@ -58,6 +66,8 @@ extension LoadDelegate {
         let body = task.currentRequest.body
         answer(body.flatMap { $0.isRewindable ? $0 : nil })
     }
+    public func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {}
+    public func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {}
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
 }
 
@@ -92,5 +102,9 @@ extension DelegatingDelegate {
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { delegate?.loadTask(task, didCancel: challenge) }
     func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         decider.loadTask(task, needsNewBody: answer)
+    }
+    func loadTask(_ task: LoadTask, didBegin inner: LoadTask) { delegate?.loadTask(task, didBegin: inner) }
+    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
+        delegate?.loadTask(task, inner: inner, didEndWith: error)
     }
 }

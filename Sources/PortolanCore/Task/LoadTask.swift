@@ -8,14 +8,18 @@ import Synchronization
 public final class LoadTask: Sendable {
     /// The request that the task was made with.
     public let originalRequest: Request
-    let loader: Loader
+    package let loader: Loader
     let delegate: any LoadDelegate
     /// A limit on the whole body, for those who collect it.
     let bodyLimit: Int64?
-    private let parent: LoadTask?
+    /// The load that this one lies in; `nil` for a caller's own.
+    public let parent: LoadTask?
     private let machine: Mutex<LoadTaskMachine>
     private let timer: LoadTimer
     let counts = LoadCounts()
+    let gate = DelegateGate()
+    /// The loads inside this one, at any depth, of which its delegate has heard the beginning and not the end; only changed behind the gate.
+    let innerLoads = Mutex<[LoadTask]>([])
     private let openQuestions = Atomic(0)
 
     /// - Parameter parent: the load that this one lies in.
@@ -51,6 +55,8 @@ public final class LoadTask: Sendable {
     public var progress: LoadProgress { counts.progress }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
     public var priority: LoadPriority { originalRequest.priority }
+    /// How many loads this one lies inside of; 0 for a caller's own.
+    public var nestingDepth: Int { originalRequest.nestingDepth }
 
     // MARK: What the caller does
 
@@ -58,28 +64,43 @@ public final class LoadTask: Sendable {
     ///
     /// A load whose handler needs nothing from outside may end before this returns.
     public func resume() {
-        if state == .created, machine.withLock({ [chain = makeChain()] in $0.start(chain: chain) }) {
+        if state == .created, begin() {
             timer.start(self)
             launch(originalRequest)
         } else {
             noteActivity()
-            machine.withLock { $0.unsuspend() }?.resumeLoad()
-            readMore()
+            let (attempt, putOff) = machine.withLock { ($0.unsuspend(), gate.release()) }
+            attempt?.resumeLoad()
+            if putOff.enters { leaveGate() }
+            if !putOff.hasDeliveries { readMore() }
             (delegate as? any EventHoldingDelegate)?.taskWasResumed(self)
         }
     }
 
     /// Asks for nothing more until ``resume()``: the next delivery of the handler's is answered with a pause, so that it stops fetching.
     ///
-    /// That delivery still comes, and so do events that have no answer, and a failure. On a delivery queue they wait for the resume.
+    /// That delivery, and whatever else comes, waits for the resume; only failures and news of loads inside do not. A call that is with the
+    /// delegate just now ends in its own time.
     public func suspend() {
-        machine.withLock { $0.suspend() }
+        suspend(unlessResumedSince: nil)
     }
 
     var resumeCount: Int { machine.withLock { $0.resumeCount } }
 
-    func suspend(unlessResumedSince count: Int) {
-        machine.withLock { $0.suspend(unlessResumedSince: count) }
+    /// - Parameter count: what ``resumeCount`` was when the reason to suspend arose.
+    func suspend(unlessResumedSince count: Int?) {
+        machine.withLock { machine in
+            if machine.suspend(unlessResumedSince: count) { gate.hold() }
+        }
+    }
+
+    private func begin() -> Bool {
+        let chain = makeChain()
+        return machine.withLock { machine in
+            guard machine.start(chain: chain) else { return false }
+            _ = gate.release()  // before its start there is nothing to hold back
+            return true
+        }
     }
 
     /// Ends the load with ``LoadError/Code/cancelled``. Once it has ended, does nothing.
@@ -95,7 +116,7 @@ public final class LoadTask: Sendable {
         return RedirectStage(
             policy: loader.configuration.redirects, director: self,
             ask: { [self] request, response, decide in
-                delegate.loadTask(self, willRedirectTo: request, response: response, decide: decide)
+                tell(.redirect(request, response, decide))
             }, next: authentication)
     }
 
@@ -178,7 +199,7 @@ public final class LoadTask: Sendable {
         timer.stop()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
-        delegate.loadTask(self, didEndWith: error)
+        tell(.end(error))
     }
 }
 

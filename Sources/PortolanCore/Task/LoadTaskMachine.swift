@@ -88,10 +88,12 @@ struct LoadTaskMachine: ~Copyable {
     }
 
     /// - Parameter count: what ``resumeCount`` was when the reason to suspend arose.
-    mutating func suspend(unlessResumedSince count: Int? = nil) {
-        guard count == nil || count == resumeCount else { return }
+    /// - Returns: whether it is suspended now.
+    mutating func suspend(unlessResumedSince count: Int?) -> Bool {
+        guard count == nil || count == resumeCount else { return false }
         isSuspended = true
         attempt?.suspend()
+        return true
     }
 
     /// - Returns: the attempt, where it is to be resumed.

@@ -89,11 +89,13 @@ public final class Loader: Sendable {
             let list = known.isEmpty ? "none; register a handler" : known.joined(separator: ", ")
             return LoadError(.unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)")
         }
-        let asked = explain(request).map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
+        let consultations = explain(request)
+        let asked = consultations.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
+        let remedy = consultations.contains { $0.refusal == .ownRequest } ? "; let it open another URL inside" : ""
         return LoadError(
             .unsupportedScheme,
             message:
-                "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(asked.isEmpty ? "none was asked" : asked)"
+                "no handler takes \(request.url.shortDescription), though '\(scheme):' is known: \(asked.isEmpty ? "none was asked" : asked)\(remedy)"
         )
     }
 

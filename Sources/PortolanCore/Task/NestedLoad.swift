@@ -15,7 +15,10 @@ final class NestedLoad: ProtocolLoad {
         task = LoadTask(request, loader: outer.loader, delegate: relay, parent: outer)
     }
 
-    func startLoading() { task.resume() }
+    func startLoading() {
+        task.outermost.tell(.innerBegan(task))
+        task.resume()
+    }
 
     func stopLoading() {
         relay.stop()
@@ -70,21 +73,22 @@ private final class NestedRelay: LoadDelegate {
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         guard listens else { return decide(.deliver) }
-        outer.delegate.loadTask(outer, willRedirectTo: request, response: response, decide: decide)
+        outer.outermost.tell(.redirect(request, response, decide))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         guard listens else { return challenge.answer(.cancel) }
-        outer.delegate.loadTask(outer, didReceive: challenge)
+        outer.outermost.tell(.challenge(challenge))
     }
 
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
         guard listens else { return }
-        outer.delegate.loadTask(outer, didCancel: challenge)
+        outer.outermost.tell(.challengeWithdrawn(challenge))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         outer.release(task)
+        outer.outermost.tell(.innerEnded(task, error))
         guard listens else { return }
         if let error { client.didFail(with: error) } else { client.didFinishLoading() }
     }

@@ -2,7 +2,7 @@
 
 import HTTPTypes
 
-/// The last client of the chain: counts, and tells the task's delegate.
+/// The last client of the chain: counts, and tells the task's delegate, when nobody else does.
 final class TaskClient: ProtocolClient {
     private let task: LoadTask
 
@@ -16,14 +16,17 @@ final class TaskClient: ProtocolClient {
 
     func didReceiveInterim(_ response: Response) {
         task.noteActivity()
-        task.delegate.loadTask(task, didReceiveInterim: response)
+        task.tell(.interim(response))
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         task.noteActivity()
         task.note { $0.response = $0.response ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
-        return answer(task.delegate.loadTask(task, didReceive: response))
+        guard task.enterGate(or: .response(response)) else { return .pause }
+        let flow = task.delegate.loadTask(task, didReceive: response)
+        task.leaveGate()
+        return answer(flow)
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
@@ -37,18 +40,21 @@ final class TaskClient: ProtocolClient {
                         + "or raise Loader.Configuration.collectedBodyLimit"))
             return .stopped
         }
-        return answer(task.delegate.loadTask(task, didLoad: bytes))
+        guard task.enterGate(or: .data([UInt8](copying: bytes))) else { return .pause }
+        let flow = task.delegate.loadTask(task, didLoad: bytes)
+        task.leaveGate()
+        return answer(flow)
     }
 
     func didReceiveTrailers(_ fields: HTTPFields) {
         task.noteActivity()
-        task.delegate.loadTask(task, didReceiveTrailers: fields)
+        task.tell(.trailers(fields))
     }
 
     func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
         task.noteActivity()
         task.counts.send(total: total, expected: expected)
-        task.delegate.loadTaskDidSend(task)
+        task.tell(.sent)
     }
 
     func didReach(_ step: LoadStep) {
@@ -57,22 +63,22 @@ final class TaskClient: ProtocolClient {
             guard metrics.steps.count < LoadMetrics.stepLimit else { return }
             metrics.steps.append(LoadMetrics.Step(step: step, time: time))
         }
-        task.delegate.loadTask(task, didReach: step)
+        task.tell(.step(step))
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
         task.noteActivity()
-        task.delegate.loadTask(task, needsNewBody: answer)
+        task.tell(.newBody(answer))
     }
 
     func didReceive(_ challenge: AuthenticationChallenge) {
         task.noteActivity()
-        task.delegate.loadTask(task, didReceive: challenge)
+        task.tell(.challenge(challenge))
     }
 
     func didCancel(_ challenge: AuthenticationChallenge) {
         task.noteActivity()
-        task.delegate.loadTask(task, didCancel: challenge)
+        task.tell(.challengeWithdrawn(challenge))
     }
 
     func didFinishLoading() { task.ended(with: nil) }

@@ -23,6 +23,7 @@ import Testing
         let error = try await #require(throws: LoadError.self) { try await loader(Relay(strips: false)).data(from: "relay:x") }
         #expect(error.code == .unsupportedScheme)
         #expect(error.message.contains("own request"))
+        #expect(error.message.hasSuffix("; let it open another URL inside"))
     }
 
     @Test func stoppingTheOuterLoadStopsTheInner() async throws {
@@ -81,8 +82,70 @@ import Testing
         }
         let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(.password(user: "me", password: ""))) })
         loader(Relay(), inner).task(for: try Request("relay:x:1"), delegate: delegate).resume()
-        #expect(delegate.events.prefix(2) == [.redirect(target), .challenge])
+        #expect(delegate.events.prefix(3) == [.inner(try URLRecord(parsing: "x:1"), depth: 1), .redirect(target), .challenge])
         #expect(delegate.text == "me")
+    }
+
+    @Test func loadsInsideAreSeenAtEveryDepth() throws {
+        let delegate = RecordingDelegate()
+        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        loader.task(for: try Request("relay:relay:x:1"), delegate: delegate).resume()
+        let (middle, inmost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
+        #expect(
+            delegate.events == [
+                .inner(middle, depth: 1), .inner(inmost, depth: 2), .response(inmost), .data(Array("inner".utf8)),
+                .innerEnd(inmost, nil), .innerEnd(middle, nil), .finished,
+            ])
+    }
+
+    @Test func anInnerLoadThatFailsIsSeenToFail() throws {
+        let delegate = RecordingDelegate()
+        loader(Relay()).task(for: try Request("relay:x:1"), delegate: delegate).resume()
+        let inner = try URLRecord(parsing: "x:1")
+        #expect(delegate.events == [.inner(inner, depth: 1), .innerEnd(inner, .unsupportedScheme), .failed(.unsupportedScheme)])
+    }
+
+    @Test func cancellingTheOuterIsSeenToEndTheInner() throws {
+        let delegate = RecordingDelegate()
+        let task = loader(Relay(), ManualHandler(schemes: .only(["x"]))).task(for: try Request("relay:relay:x:1"), delegate: delegate)
+        task.resume()
+        task.cancel()
+        let (middle, inmost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
+        #expect(
+            delegate.events == [
+                .inner(middle, depth: 1), .inner(inmost, depth: 2), .innerEnd(inmost, .cancelled), .innerEnd(middle, .cancelled),
+                .failed(.cancelled),
+            ])
+    }
+
+    /// The inner loads are in the delivery that the delegate cancels, so their own ends come too late to be told.
+    @Test func anInnerLoadEndsBeforeTheOuterAlsoInsideItsDelivery() throws {
+        let delegate = RecordingDelegate { event, task in
+            if case .data = event { task.cancel() }
+            return .keepGoing
+        }
+        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        loader.task(for: try Request("relay:relay:x:1"), delegate: delegate).resume()
+        let (middle, inmost) = (try URLRecord(parsing: "relay:x:1"), try URLRecord(parsing: "x:1"))
+        #expect(
+            delegate.events.suffix(3) == [.innerEnd(inmost, .cancelled), .innerEnd(middle, .cancelled), .failed(.cancelled)])
+        #expect(delegate.events.count == 7)
+    }
+
+    @Test(arguments: [false, true])
+    func onAQueueInnerLoadsAreSeenToo(isCancelled: Bool) throws {
+        let queue = ManualQueue()
+        let delegate = RecordingDelegate()
+        let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
+        let task = loader.task(for: try Request("relay:x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) })
+        task.resume()
+        if isCancelled { task.cancel() }
+        queue.runAll()
+        let inner = try URLRecord(parsing: "x:1")
+        #expect(
+            delegate.events == [
+                .inner(inner, depth: 1), .response(inner), .data(Array("inner".utf8)), .innerEnd(inner, nil), .finished,
+            ])
     }
 
     /// `relay:URL` delivers what URL does.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Lets one call at a time through to a task's delegate, whichever load asks for it: the task's own, or one inside it.
+///
+/// Nobody waits, and no lock is held during a call: what comes during another call, or while the task is suspended, is put off, and told by
+/// whoever leaves. Without any of that an event costs one exchange before and one after its delivery.
+struct DelegateGate: ~Copyable, Sendable {
+    /// A call is with the delegate.
+    private static let busy: UInt8 = 1 << 0
+    /// Something was put off. Only a holder of the lock sets `busy` then.
+    private static let waiting: UInt8 = 1 << 1
+    /// The task is suspended.
+    private static let held: UInt8 = 1 << 2
+    /// The end was told: nothing comes after it. Changed with the lock.
+    private static let closed: UInt8 = 1 << 3
+
+    private let flags = Atomic<UInt8>(0)
+    private let queue = Mutex(DelegateEventQueue())
+
+    /// - Returns: whether the delegate may be called now; then ``leave(performing:)`` must follow.
+    func enter() -> Bool {
+        flags.compareExchange(expected: 0, desired: Self.busy, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged
+    }
+
+    /// The call has returned: tells what was put off meanwhile.
+    func leave(performing perform: (DelegateEvent) -> Void) {
+        if flags.compareExchange(expected: Self.busy, desired: 0, successOrdering: .releasing, failureOrdering: .relaxed).exchanged {
+            return
+        }
+        while let event = takeOrLeave() { perform(event) }
+    }
+
+    /// Keeps an event that found the gate shut.
+    ///
+    /// - Returns: whether it opened meanwhile: then ``leave(performing:)`` must follow, as after a call.
+    func putOff(_ event: DelegateEvent) -> Bool {
+        let (enters, dropped) = queue.withLock { queue -> (Bool, [DelegateEvent]) in
+            let seen = flags.load(ordering: .relaxed)
+            guard seen & Self.closed == 0 else { return (false, [event]) }
+            let isHeld = seen & Self.held != 0
+            let dropped = queue.put(event, droppingAtFailure: isHeld)
+            let old = flags.bitwiseOr(Self.waiting, ordering: .acquiringAndReleasing).oldValue
+            return (takeTurn(old, isWorthIt: !isHeld || event.ignoresSuspension), dropped)
+        }
+        withExtendedLifetime(dropped) {}
+        return enters
+    }
+
+    /// From inside the last call: nothing passes after it.
+    func close() {
+        let dropped = queue.withLock { queue in
+            flags.bitwiseOr(Self.closed, ordering: .relaxed)
+            return queue.removeAll()
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
+    /// The task is suspended: from now on everything is put off.
+    func hold() {
+        flags.bitwiseOr(Self.held, ordering: .acquiringAndReleasing)
+    }
+
+    /// The task is no longer suspended.
+    ///
+    /// - Returns: whether ``leave(performing:)`` must follow, and whether responses or data were put off: then their answers say how to go on.
+    func release() -> (enters: Bool, hasDeliveries: Bool) {
+        guard flags.load(ordering: .relaxed) & Self.held != 0 else { return (false, false) }
+        return queue.withLock { queue in
+            let old = flags.bitwiseAnd(~Self.held, ordering: .acquiringAndReleasing).oldValue
+            return (takeTurn(old, isWorthIt: !queue.isEmpty), queue.deliveries > 0)
+        }
+    }
+
+    /// With the lock.
+    private func takeTurn(_ old: UInt8, isWorthIt: Bool) -> Bool {
+        guard isWorthIt, old & Self.busy == 0 else { return false }
+        // It must not have been entered since `old` was seen: `waiting` keeps others from that, unless it was not set.
+        return flags.bitwiseOr(Self.busy, ordering: .acquiringAndReleasing).oldValue & Self.busy == 0
+    }
+
+    private func takeOrLeave() -> DelegateEvent? {
+        queue.withLock { queue in
+            let isHeld = flags.load(ordering: .acquiring) & Self.held != 0
+            if let event = queue.take(isSuspended: isHeld) { return event }
+            flags.bitwiseAnd(~(Self.busy | (queue.isEmpty ? Self.waiting : 0)), ordering: .releasing)
+            return nil
+        }
+    }
+}
