@@ -16,6 +16,9 @@ public final class ManualClock: LoadClock {
 
     public var now: Duration { state.withLock { $0.now } }
 
+    /// How many alarms are set: scheduled, not due yet, and not called off.
+    public var pendingAlarmCount: Int { state.withLock { $0.alarms.pendingCount } }
+
     public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
         let isDue = state.withLock { state in
             guard deadline > state.now else { return true }

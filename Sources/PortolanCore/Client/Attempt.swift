@@ -107,6 +107,9 @@ package final class Attempt: ProtocolClient {
         order.load(ordering: .relaxed).flags.contains(.paused)
     }
 
+    /// Why nothing comes, where the load knows.
+    var stallReason: String? { (currentLoad as? any StallExplaining)?.stallReason }
+
     private var currentLoad: (any ProtocolLoad)? {
         load.withLock { $0 }
     }

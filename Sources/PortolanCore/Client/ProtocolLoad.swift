@@ -29,3 +29,9 @@ public final class FailedLoad: ProtocolLoad {
     public func stopLoading() {}
     public func resumeLoading() {}
 }
+
+/// A load that can say why nothing comes from it: a time-out that ends it quotes that.
+package protocol StallExplaining: ProtocolLoad {
+    /// A clause for a message, with a remedy; `nil` where nothing is known to stand in the way. Any thread.
+    var stallReason: String? { get }
+}

@@ -9,6 +9,9 @@ package struct AlarmQueue {
 
     package var nextDeadline: Duration? { heap.first?.deadline }
 
+    /// How many were neither taken out nor called off.
+    package var pendingCount: Int { heap.count { $0.alarm.isPending } }
+
     package mutating func insert(_ alarm: LoadAlarm, at deadline: Duration) {
         if heap.count >= sweepAt { sweep() }
         heap.append((deadline, alarm))

@@ -13,7 +13,8 @@ public final class SystemClock: LoadClock {
     /// What an alarm does may take its time, which is not to be that of the alarms after it.
     private let threads = LoadThreads(limit: 64)
 
-    public init() {}
+    /// Another one than ``shared`` is for tests: its thread stays as long as the process.
+    package init() {}
 
     public var now: Duration { MonotonicTime.coarseNow }
     public var preciseNow: Duration { MonotonicTime.now }

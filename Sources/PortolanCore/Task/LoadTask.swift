@@ -173,6 +173,9 @@ public final class LoadTask: Sendable {
     /// Whether the caller wants nothing delivered; unlike ``state``, also after the handler's part has ended.
     var isSuspended: Bool { machine.withLock { $0.isSuspended } }
 
+    /// Why nothing comes, where the running load knows.
+    var stallReason: String? { machine.withLock { $0.attempt }?.stallReason }
+
     /// Whether it is the caller who keeps the load from going on.
     var isWaitingForCaller: Bool {
         openQuestions.load(ordering: .relaxed) > 0

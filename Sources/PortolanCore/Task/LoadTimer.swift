@@ -62,18 +62,19 @@ final class LoadTimer: Sendable {
     private func expire(_ task: LoadTask, at deadline: Duration) {
         let now = max(clock.now, deadline)
         if let total = timeouts.total, now - .nanoseconds(startTime.load(ordering: .relaxed)) >= total {
-            return task.end(with: Self.error("\(task.originalRequest.url.shortDescription) took longer than \(total) in all"))
+            return end(task, "\(task.originalRequest.url.shortDescription) took longer than \(total) in all")
         }
         let waits = task.isWaitingForCaller
         if waits { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
         if !waits, let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
-            return task.end(with: Self.error("nothing came from \(task.currentRequest.url.shortDescription) for \(idle)"))
+            return end(task, "nothing came from \(task.currentRequest.url.shortDescription) for \(idle)")
         }
         arm(task, at: nextDeadline(now))
     }
 
-    private static func error(_ what: String) -> LoadError {
-        LoadError(.timedOut, message: "\(what); raise the time-out, or try again")
+    private func end(_ task: LoadTask, _ what: String) {
+        let why = task.stallReason.map { ": \($0)" } ?? "; raise the time-out, or try again"
+        task.end(with: LoadError(.timedOut, message: what + why))
     }
 }
 

@@ -22,6 +22,8 @@ public final class LoadThreads: Sendable {
         var idle = 0
         /// Running jobs within the limit.
         var running = 0
+        /// Threads that were started and have not ended.
+        var threads = 0
 
         mutating func place(_ job: @escaping Job, isNested: Bool, limit: Int) -> Placement {
             if !isNested {
@@ -31,7 +33,10 @@ public final class LoadThreads: Sendable {
                 }
                 running += 1
             }
-            guard idle > 0 else { return .needsThread }
+            guard idle > 0 else {
+                threads += 1
+                return .needsThread
+            }
             idle -= 1
             handedOver.append((job, isNested))
             return .handedOver
@@ -52,7 +57,8 @@ public final class LoadThreads: Sendable {
     /// For every loader that names no other.
     public static let shared = LoadThreads(limit: 64)
 
-    private let limit: Int
+    /// How many jobs run at once, not counting nested ones.
+    package let limit: Int
     private let idleTime: Duration
     private let monitor = Monitor(State())
 
@@ -63,6 +69,9 @@ public final class LoadThreads: Sendable {
         self.limit = max(1, limit)
         self.idleTime = idleTime
     }
+
+    /// How many threads there are now, and how many of them have nothing to do.
+    package var census: (threads: Int, idle: Int) { monitor.withLock { ($0.threads, $0.idle) } }
 
     /// Runs `job` on a thread that may block.
     ///
@@ -78,6 +87,7 @@ public final class LoadThreads: Sendable {
             let first = Handover(job)
             try PlatformThread.start { [self] in work(first, isNested: isNested) }
         } catch {
+            monitor.withLock { $0.threads -= 1 }
             guard !isNested else { throw error }
             // A job that waited meanwhile must not be left behind: the running ones take it up, unless there are none.
             let orphans = monitor.withLock { state -> [Job] in
@@ -125,6 +135,7 @@ public final class LoadThreads: Sendable {
                 // A job may have been handed over since; then this thread is no longer counted as idle.
                 if let handed = state.handedOver.popLast() { return handed }
                 state.idle -= 1
+                state.threads -= 1
                 return nil
             }
     }

@@ -6,7 +6,8 @@ import PortolanCore
 ///
 /// Never on a thread of the caller's, the clock's or another plugin's: one that hangs holds up itself and nobody else.
 final class HelperThreads: Sendable {
-    private let pool = LoadThreads(limit: 8)
+    static let limit = 8
+    private let pool = LoadThreads(limit: limit)
     private static let retryTime = Duration.milliseconds(50)
 
     /// Runs `job` soon. Where no thread can be had, tries again later: a call into a plugin is not lost while the clock runs.

@@ -29,6 +29,11 @@ final class BlockingCalls: LoadCalls {
         }
     }
 
+    var stallReason: String? {
+        guard monitor.withLock({ $0.life.phase == .queued }) else { return nil }
+        return "all \(threads.limit) threads for blocking loads of its plugin are held by loads that have not ended; end some of them"
+    }
+
     private func run(_ load: HostedLoad) {
         guard monitor.withLock({ $0.life.enter() }) else { return }
         unsafe load.inCall { unsafe load.table.run?($0) }

@@ -10,6 +10,8 @@ protocol LoadCalls: AnyObject, Sendable {
     func stop(_ load: HostedLoad)
 
     // From elsewhere, on any thread.
+    /// Why the plugin was not called yet, though it is to be; `nil` where it was.
+    var stallReason: String? { get }
     /// What the load waits for may be there.
     func notify(_ load: HostedLoad)
     /// A challenge whose question has returned was answered.

@@ -8,6 +8,7 @@ import Synchronization
 final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` is touched only in a turn
     private let turns = LoadTurns()
     private var life = TurnLife()
+    private let waitsForThread = Atomic(false)
 
     func start(_ load: HostedLoad) { leave(.start, load) }
     func resume(_ load: HostedLoad) { leave(.resume, load) }
@@ -19,7 +20,16 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
     /// A plugin's function may take its time, which is not to be the caller's.
     private func leave(_ turn: LoadTurns.Turn, _ load: HostedLoad) {
         guard turns.leave(turn) else { return }
-        load.plugin.helpers.run(isNested: load.isNested) { [self] in turns.run { perform($0, load) } }
+        waitsForThread.store(true, ordering: .relaxed)
+        load.plugin.helpers.run(isNested: load.isNested) { [self] in
+            waitsForThread.store(false, ordering: .relaxed)
+            turns.run { perform($0, load) }
+        }
+    }
+
+    var stallReason: String? {
+        guard waitsForThread.load(ordering: .relaxed) else { return nil }
+        return "all \(HelperThreads.limit) threads for calls into its plugin are in calls that have not returned"
     }
 
     private func perform(_ turn: LoadTurns.Turn, _ load: HostedLoad) {

@@ -55,7 +55,7 @@ final class PluginHandler: ProtocolHandler {
 }
 
 /// A plugin's load, as the core knows loads. A load that is dropped is stopped.
-private final class PluginLoad: ProtocolLoad {
+private final class PluginLoad: StallExplaining {
     private let load: HostedLoad
 
     init(_ load: HostedLoad) {
@@ -67,4 +67,5 @@ private final class PluginLoad: ProtocolLoad {
     func startLoading() { load.calls.start(load) }
     func stopLoading() { load.stop() }
     func resumeLoading() { load.calls.resume(load) }
+    var stallReason: String? { load.calls.stallReason.map { "\($0) (\(load.plugin.descriptor.identifier))" } }
 }

@@ -68,8 +68,10 @@ import Testing
 
     @Test func aLoadThatEndedLeavesNoAlarm() throws {
         let (task, load, delegate) = try start(Timeouts(idle: .seconds(10), total: .seconds(20)))
+        #expect(clock.pendingAlarmCount == 1)
         load.respond()
         load.finish()
+        #expect(clock.pendingAlarmCount == 0)
         clock.advance(by: .seconds(100))
         #expect(delegate.events.last == .finished)
         #expect(task.metrics.end == .zero)

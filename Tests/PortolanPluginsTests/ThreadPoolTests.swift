@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Testing
+
+/// Loads of one plugin that hang are that plugin's own trouble.
+@Suite(.timeLimit(.minutes(2))) struct ThreadPoolTests {
+    private let clock = ManualClock()
+    private let registry = ProtocolRegistry()
+
+    private func loader() -> Loader {
+        var configuration = Loader.Configuration.default
+        configuration.clock = clock
+        return Loader(configuration: configuration, registry: registry)
+    }
+
+    /// As a program loads it: with threads of its own.
+    private func plugin(_ name: String) throws -> Plugin {
+        let plugin = try Plugin(contentsOf: Fixtures.path(name))
+        for handler in plugin.handlers { registry.register(handler) }
+        return plugin
+    }
+
+    private func start(_ count: Int, _ delegate: Counter, idle: Duration) throws -> [LoadTask] {
+        var request = try Request("fixture://until-stopped")
+        request.timeouts.idle = idle
+        let tasks = (0..<count).map { [request] _ in loader().task(for: request, delegate: delegate) }
+        for task in tasks { task.resume() }
+        return tasks
+    }
+
+    /// 64 blocking loads that have each thread, and never end by themselves; and 6 that wait for one.
+    private func hang(_ delegate: Counter) throws -> [LoadTask] {
+        let hanging = try start(64, delegate, idle: .seconds(1000))
+        delegate.waitForResponses(64)
+        return try hanging + start(6, delegate, idle: .seconds(10))
+    }
+
+    @Test func theyHoldUpNoOther() throws {
+        let hanging = try plugin("fixture")
+        let delegate = Counter()
+        let tasks = try hang(delegate)
+        _ = try plugin("template")
+        let greeting = Monitor<Int?>(nil)
+        loader().load(try Request("template://greet/sea")) { result in
+            let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
+            greeting.signalling { $0 = count }
+        }
+        #expect(greeting.wait(atMost: .seconds(30)) { $0 } == 12)
+        for task in tasks { task.cancel() }
+        hanging.waitUntilIdle()
+    }
+
+    @Test func aTimeOutSaysWhoHoldsTheThreads() throws {
+        let hanging = try plugin("fixture")
+        let delegate = Counter()
+        let tasks = try hang(delegate)
+        clock.advance(by: .seconds(10))
+        let errors = delegate.waitForErrors(6)
+        for error in errors {
+            #expect(error.code == .timedOut)
+            #expect(
+                error.message
+                    == "nothing came from 'fixture://until-stopped' for 10.0 seconds: all 64 threads for blocking loads of its plugin are held "
+                    + "by loads that have not ended; end some of them (org.portolan.fixture)")
+        }
+        for task in tasks { task.cancel() }
+        hanging.waitUntilIdle()
+    }
+
+    /// Counts, for many tasks at once.
+    private final class Counter: LoadDelegate {
+        private let counts = Monitor((responses: 0, errors: [LoadError]()))
+
+        func waitForResponses(_ count: Int) { counts.wait { $0.responses >= count ? () : nil } }
+        func waitForErrors(_ count: Int) -> [LoadError] { counts.wait { $0.errors.count == count ? $0.errors : nil } }
+
+        func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
+            counts.signalling { $0.responses += 1 }
+            return .keepGoing
+        }
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+            counts.signalling { counts in if let error { counts.errors.append(error) } }
+        }
+    }
+}
