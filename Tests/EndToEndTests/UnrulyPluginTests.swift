@@ -19,6 +19,17 @@ import Testing
         #expect(outcome.errors == ["portolan: not today"])
     }
 
+    /// Each way in which a question or a redirect comes to nothing has a status of its own.
+    @Test func aCancelledQuestionAndALoopOfRedirectsHaveStatusesOfTheirOwn() throws {
+        #expect(try program.run("get", "--plugin", plugin, "unruly://unasked").status == 110)
+        #expect(try program.run("get", "--plugin", plugin, "unruly://loop").status == 47)
+        for user in ["guest:wrong", "nobody:sesame"] {
+            let outcome = try program.run("get", "--plugin", TemplateConformanceTests.library, "-u", user, "template://secret")
+            #expect(outcome.status == 67)
+        }
+        #expect(try program.run("get", "--plugin", TemplateConformanceTests.library, "template://secret").status == 67)
+    }
+
     @Test(arguments: [("stdio", Int32(0)), ("get", 143)])
     func aStopThatHangsDoesNotKeepASignalFromEndingTheProgram(command: String, status: Int32) throws {
         let process = Process()

@@ -37,8 +37,7 @@ final class GetLoad: LoadDelegate {
     /// - Parameter grace: how long the load may take to notice that its time is over; a reader that reads nothing can keep it from that.
     func run(_ request: Request, on loader: Loader, grace: Duration) throws(Failure) {
         if !observers.isEmpty {
-            let taker = loader.explain(request).last { $0.refusal == nil }?.handler
-            try tell(.started(request, handler: taker))
+            try tell(.started(request, handler: Self.taker(of: request, on: loader)))
         }
         let task = loader.task(for: request, delegate: self)
         monitor.withLock { $0.task = task }
@@ -51,6 +50,10 @@ final class GetLoad: LoadDelegate {
             Interruption.leave(.timedOut)
         }
         try outcome.get()
+    }
+
+    private static func taker(of request: Request, on loader: Loader) -> String? {
+        loader.explain(request).last { $0.refusal == nil }?.handler
     }
 
     /// Any thread.
@@ -106,6 +109,15 @@ final class GetLoad: LoadDelegate {
         tell(task, .challenged(challenge.protectionSpace, failures: challenge.previousFailureCount, verdict))
         if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(by: challenge.protectionSpace))) }
         challenge.answer(passwords?.answer(for: verdict) ?? .performDefault)
+    }
+
+    func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
+        guard !observers.isEmpty else { return }
+        tell(task, .innerBegan(InnerReport(inner), handler: Self.taker(of: inner.originalRequest, on: task.loader)))
+    }
+
+    func loadTask(_ task: LoadTask, inner: LoadTask, didEndWith error: LoadError?) {
+        tell(task, .innerEnded(InnerReport(inner), bytes: inner.progress.received, error))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {

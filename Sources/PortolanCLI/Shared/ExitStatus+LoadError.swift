@@ -28,7 +28,7 @@ extension ExitStatus {
         .tooManyRedirects: .tooManyRedirects,
         .badRedirect: .badRedirect,
         .authenticationRequired: .notAuthenticated,
-        .authenticationCancelled: .notAuthenticated,
+        .authenticationCancelled: .authenticationCancelled,
         .bodyFailed: .uploadFailed,
         .nameNotFound: .nameNotFound,
         .cannotConnect: .cannotConnect,

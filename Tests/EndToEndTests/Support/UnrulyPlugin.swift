@@ -4,7 +4,8 @@ import Foundation
 
 /// A plugin that keeps to the contract and not to good manners: what the program does then is the program's own affair.
 ///
-/// `unruly://cancelled` fails as if somebody had cancelled it; `unruly://hang` never ends, and its `stop` does not either.
+/// `unruly://cancelled` fails as if somebody had cancelled it, `unruly://unasked` as if somebody had cancelled its question; `unruly://loop`
+/// redirects to itself; `unruly://hang` never ends, and its `stop` does not either.
 enum UnrulyPlugin {
     /// Compiles the plugin in the program's folder.
     ///
@@ -39,6 +40,13 @@ enum UnrulyPlugin {
             portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = -1 };
             portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_CANCELLED, .message = PORTOLAN_TEXT("not today") };
             if (portolan_equal(load->request->host, PORTOLAN_STRING("cancelled"))) return load->client->did_fail(load->client, &error);
+            portolan_change again = { .size = sizeof again, .url = PORTOLAN_TEXT("unruly://loop") };
+            if (portolan_equal(load->request->host, PORTOLAN_STRING("loop"))) {
+                load->client->was_redirected(load->client, &again, NULL);
+                return;
+            }
+            error.code = PORTOLAN_ERROR_AUTHENTICATION_CANCELLED;
+            if (portolan_equal(load->request->host, PORTOLAN_STRING("unasked"))) return load->client->did_fail(load->client, &error);
             load->client->did_receive_response(load->client, &response);
             write(2, "waits\\n", 6);
             for (;;) pause();

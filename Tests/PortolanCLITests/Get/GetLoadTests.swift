@@ -142,6 +142,25 @@ import Testing
         #expect(log == ["started test", "redirected x://h/b", "response 0", "begin", "complete", "finished 0 1"])
     }
 
+    @Test func loadsInsideAreTold() throws {
+        let (log, failure) = try load { client, request in
+            if request.url.path == "/" {
+                guard let inner = try? Request("x://h/inner") else { return }
+                client.makeNestedLoad(for: inner, client: client).startLoading()
+            } else {
+                _ = client.didReceive(Response(url: request.url), storage: .notAllowed)
+                _ = Self.deliver("ab", to: client)
+                client.didFail(with: LoadError(.connectionLost, message: "gone"))
+            }
+        }
+        #expect(
+            log == [
+                "started test", "inner 1 x://h/inner test", "response 0", "begin", "write ab", "innerEnd 1 x://h/inner 2 connectionLost",
+                "abandon",
+            ])
+        #expect(failure?.status == .connectionLost)
+    }
+
     /// A server that takes no password and asks until it is told to stop.
     @Test func aPasswordIsSentOnceAndThenTheLoadFails() throws {
         let (log, failure) = try load(hasPasswords: true) { client, request in

@@ -28,7 +28,7 @@ import Testing
         (LoadError.Code.unsupportedScheme, Int32(1)), (.badURL, 3), (.nameNotFound, 6), (.cannotConnect, 7), (.badResponse, 8),
         (.truncated, 18), (.bodyFailed, 26), (.noMemory, 27), (.timedOut, 28), (.rangeNotSatisfiable, 33), (.secureConnectionFailed, 35),
         (.notFound, 37), (.accessDenied, 37), (.isDirectory, 37), (.notRegularFile, 37), (.ioFailed, 37), (.tooManyRedirects, 47),
-        (.connectionLost, 56), (.decodingFailed, 61), (.limitExceeded, 63), (.authenticationRequired, 67), (.authenticationCancelled, 67),
+        (.connectionLost, 56), (.decodingFailed, 61), (.limitExceeded, 63), (.authenticationRequired, 67), (.authenticationCancelled, 110),
         (.unknown, 100), (.badRequest, 101), (.badRedirect, 102), (.nestedTooDeep, 103), (.noResources, 104), (.notOffered, 105),
         (.protocolViolation, 106), (.pluginNotLoadable, 107), (.pluginRefused, 108), (.cancelled, 109),
     ])

@@ -38,6 +38,8 @@ final class EventLines: LoadObserver {
         case .started: "started"
         case .redirected: "redirect"
         case .challenged: "challenge"
+        case .innerBegan: "inner"
+        case .innerEnded: "innerEnd"
         case .interim: "interim"
         case .response: "response"
         case .trailers: "trailers"
@@ -61,6 +63,16 @@ final class EventLines: LoadObserver {
                 "headers": FieldList(response.fields).json,
             ]
         case .challenged(let space, let failures, let verdict): challenge(space, failures, verdict)
+        case .innerBegan(let inner, let handler):
+            [
+                "url": .string(inner.url.withoutCredentials.description), "method": .string(inner.method.rawValue),
+                "handler": .text(handler), "depth": .integer(inner.depth),
+            ]
+        case .innerEnded(let inner, let bytes, let error):
+            [
+                "url": .string(inner.url.withoutCredentials.description), "depth": .integer(inner.depth), "bytes": .integer(bytes),
+                "code": .text(error?.name),
+            ]
         case .interim(let response): ["status": .count(response.status?.code), "headers": FieldList(response.fields).json]
         case .response(let response): head(response)
         case .trailers(let fields): ["headers": FieldList(fields).json]

@@ -9,6 +9,9 @@ enum LoadEvent: Sendable {
     case started(Request, handler: String?)
     case redirected(to: Request, Response)
     case challenged(ProtectionSpace, failures: Int, PasswordAnswer.Verdict)
+    /// - Parameter handler: who takes the inner request.
+    case innerBegan(InnerReport, handler: String?)
+    case innerEnded(InnerReport, bytes: Int64, LoadError?)
     case interim(Response)
     case response(Response)
     case trailers(HTTPFields)
@@ -16,6 +19,18 @@ enum LoadEvent: Sendable {
     case step(LoadStep)
     case finished(LoadTotals)
     case failed(Failure)
+}
+
+/// A load inside the one that is told of.
+struct InnerReport: Equatable, Sendable {
+    let url: URLRecord
+    let method: HTTPRequest.Method
+    /// 1: in the load itself; 2: in one inside it; and so on.
+    let depth: Int
+
+    init(_ task: LoadTask) {
+        (url, method, depth) = (task.originalRequest.url, task.originalRequest.method, task.nestingDepth)
+    }
 }
 
 /// What a load amounted to.

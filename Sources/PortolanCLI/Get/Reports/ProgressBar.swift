@@ -19,7 +19,7 @@ final class ProgressBar: LoadObserver {
     func observe(_ event: LoadEvent, at time: Duration) {
         switch event {
         case .finished, .failed: clear()
-        case .started, .redirected, .challenged, .interim, .response, .trailers, .sent, .step: break
+        case .started, .redirected, .challenged, .innerBegan, .innerEnded, .interim, .response, .trailers, .sent, .step: break
         }
     }
 

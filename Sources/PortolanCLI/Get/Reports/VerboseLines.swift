@@ -21,6 +21,13 @@ final class VerboseLines: LoadObserver {
                 "* asked for \(space.kindName) by '\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
                     + ", \(failures) wrong so far: \(words(for: verdict))"
             ]
+        case .innerBegan(let inner, let handler):
+            ["* inside, \(inner.depth) deep: \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
+        case .innerEnded(let inner, let bytes, let error):
+            [
+                "* inside, \(inner.depth) deep: \(inner.url.shortDescription) \(error.map { "ended (\($0.name))" } ?? "finished")"
+                    + " after \(moment), \(bytes) bytes"
+            ]
         case .interim(let response): HeadText(response).lines.map { "< \($0)" }
         case .response(let response): HeadText(response).lines.map { "< \($0)" } + ["* response after \(moment)"]
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// `get --json` and `get -v` tell of the loads inside a load, to their end.
+@Suite(.timeLimit(.minutes(1))) struct InnerLoadsTests {
+    private static let relay = TemplateConformanceTests.root.appendingPathComponent(".build/fixtures/relay.so").path
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    /// Events of one name, with the members that are the same in each run.
+    private func summary(_ lines: [String]) throws -> [String] {
+        try lines.compactMap { line in
+            let event = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            let name = try #require(event["event"] as? String)
+            guard name.hasPrefix("inner") else { return name }
+            let members = ["depth", "url", "method", "handler", "bytes", "code"].compactMap { member in event[member].map { "\($0)" } }
+            return ([name] + members).joined(separator: " ")
+        }
+    }
+
+    @Test func eachIsALineAtItsBeginningAndItsEnd() throws {
+        let outcome = try program.run("get", "--json", "--plugin", Self.relay, "relay:relay:data:,hello")
+        let events = try summary(outcome.lines)
+        #expect(
+            events.filter { $0.hasPrefix("inner") } == [
+                "inner 1 relay:data:,hello GET org.portolan.relay", "inner 2 data:,hello GET org.portolan.data",
+                "innerEnd 2 data:,hello 5 <null>", "innerEnd 1 relay:data:,hello 5 <null>",
+            ])
+        #expect(events.first == "started" && events.last == "finished")
+    }
+
+    @Test func aFailureInsideIsTold() throws {
+        let outcome = try program.run("get", "--json", "--plugin", Self.relay, "relay:file:///nosuch/file")
+        #expect(
+            try summary(outcome.lines) == [
+                "started", "inner 1 file:///nosuch/file GET org.portolan.file", "innerEnd 1 file:///nosuch/file 0 notFound", "failed",
+            ])
+        #expect(outcome.status == 37)
+    }
+
+    @Test func verboseTellsThemToo() throws {
+        let outcome = try program.run("get", "-v", "--plugin", Self.relay, "relay:data:,hello")
+        #expect(outcome.errors.contains("* inside, 1 deep: GET 'data:,hello', handler: org.portolan.data"))
+        #expect(outcome.errors.contains { $0.hasPrefix("* inside, 1 deep: 'data:,hello' finished after ") && $0.hasSuffix(", 5 bytes") })
+    }
+
+    /// Ctrl-C, and the time that is up, end the inner load first, and say so.
+    @Test(arguments: [(true, Int32(130)), (false, 28)])
+    func endingTheOuterEndsTheInner(byInterrupt: Bool, status: Int32) throws {
+        let unruly = try UnrulyPlugin.make(in: program)
+        let process = Process()
+        process.executableURL = Program.executable
+        process.arguments =
+            ["get", "--json", "--plugin", Self.relay, "--plugin", unruly, "relay:unruly://hang"]
+            + (byInterrupt ? [] : ["--max-time", "0.2"])
+        process.currentDirectoryURL = program.folder
+        let (output, errors) = (Pipe(), Pipe())
+        (process.standardInput, process.standardOutput, process.standardError) = (FileHandle.nullDevice, output, errors)
+        try process.run()
+        #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) == "waits\n")
+        if byInterrupt { process.interrupt() }
+        process.waitUntilExit()
+        let told = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let events = try summary(told.split(separator: "\n").map(String.init))
+        #expect(process.terminationStatus == status)
+        #expect(events.suffix(2) == ["innerEnd 1 unruly://hang 0 cancelled", "failed"])
+        #expect(events.dropLast(2).contains("inner 1 unruly://hang GET org.portolan.unruly"))
+    }
+}
