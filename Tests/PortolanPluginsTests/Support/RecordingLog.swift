@@ -10,6 +10,11 @@ final class RecordingLog: Sendable {
     var logger: Logger { Logger(label: "tests") { _ in Handler(log: self) } }
     var all: [String] { lines.withLock { $0 } }
 
+    /// Waits until the condition holds for the lines.
+    func wait(until condition: ([String]) -> Bool) {
+        lines.wait { condition($0) ? () : nil }
+    }
+
     private struct Handler: LogHandler {
         let log: RecordingLog
         var metadata: Logger.Metadata = [:]

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Testing
+
+/// A plugin that says what reached it, in both styles: what a caller gives arrives, and what it gives back does.
+@Suite(.timeLimit(.minutes(2))) struct CarrierTests {
+    static let styles = ["carrier", "carrier-events"]
+
+    private func run(_ request: Request, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
+        let plugin = try Fixtures.plugin("carrier")
+        let attempt = try TestAttempt(plugin, request, client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.breaches.isEmpty)
+        return attempt
+    }
+
+    private func run(_ url: String, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
+        try run(Request(url), client)
+    }
+
+    private func text(_ attempt: TestAttempt) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
+
+    private func loader() throws -> Loader {
+        let registry = ProtocolRegistry()
+        for handler in try Fixtures.plugin("carrier").handlers { registry.register(handler) }
+        return Loader(configuration: .default, registry: registry)
+    }
+
+    // MARK: Properties
+
+    @Test(arguments: styles)
+    func propertiesOfEachKindReachIt(style: String) throws {
+        var request = try Request("\(style)://show")
+        request.properties["a"] = .text("caf\u{E9}")
+        request.properties["b"] = .bytes([0, 255, 10])
+        request.properties["c"] = .integer(.min)
+        request.properties["d"] = .real(1e300)
+        request.properties["e"] = .truth(false)
+        #expect(text(try run(request)) == "a text caf\u{E9}\nb bytes 00 ff 0a\nc integer -9223372036854775808\nd real 1e+300\ne truth 0\n")
+    }
+
+    /// What its change names is changed, what it does not know stays (PROP-01), on the way to another load and into an inner one.
+    @Test(arguments: styles, ["redirect", "nest"])
+    func propertiesOfEachKindComeFromIt(style: String, way: String) throws {
+        var request = try Request("\(style)://\(way)")
+        request.properties["org.portolan.removed"] = .text("gone")
+        request.properties["org.portolan.real"] = .text("of another kind")
+        request.properties["org.example.unknown"] = .bytes([1])
+        request.fields[.accept] = "text/plain"
+        let (body, _) = try loader().waitForData(for: request)
+        #expect(
+            String(decoding: body, as: UTF8.self) == """
+                org.example.unknown bytes 01
+                org.portolan.a-text text caf\u{E9}
+                org.portolan.bytes bytes 00 ff 0a
+                org.portolan.integer integer -9223372036854775808
+                org.portolan.real real -0.5
+                org.portolan.truth truth 1
+                Accept: text/plain
+
+                """)
+    }
+
+    // MARK: Redirects
+
+    @Test(arguments: styles, [Flow.stopped, .keepGoing])
+    func aRedirectIsTakenOrNot(style: String, answer: Flow) throws {
+        let client = RecordingClient { _, event in if case .redirect = event { answer } else { .keepGoing } }
+        _ = try run("\(style)://redirect", client)
+        let redirect = RecordingClient.Event.redirect("\(style)://show")
+        #expect(client.events == (answer == .stopped ? [redirect] : [redirect, .response(0), .finished]))
+    }
+
+    @Test(arguments: styles, [true, false])
+    func aRedirectIsDecidedLater(style: String, isTaken: Bool) throws {
+        let plugin = try Fixtures.plugin("carrier")
+        let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
+        let attempt = try TestAttempt(plugin, "\(style)://redirect", client: client)
+        attempt.start()
+        client.wait { $0.count == 1 }
+        if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
+        attempt.waitUntilEnded()
+        plugin.waitUntilIdle()
+        #expect(client.events.dropFirst() == (isTaken ? [] : [.response(0), .finished]))
+        #expect(attempt.breaches.isEmpty)
+    }
+
+    // MARK: Challenges
+
+    static let names = [Array("first".utf8), Array("second\0with NUL".utf8)]
+    static let credential = Credential.certificate(chain: [Array("leaf".utf8), Array("root".utf8)], privateKey: Array("key".utf8))
+
+    private static let answers: [(what: String, answer: ChallengeAnswer, text: String)] = [
+        ("password", .use(.password(user: "us\u{E9}r", password: "p w")), "disposition 1, user us\u{E9}r, password p w"),
+        ("certificate", .use(credential), "disposition 1, certificate leaf, certificate root, key key"),
+        ("trust", .use(.serverTrust), "disposition 1"),
+        // A credential of another kind than was asked for is none.
+        ("password", .use(credential), "disposition 3"), ("certificate", .use(.serverTrust), "disposition 3"),
+        ("trust", .use(.password(user: "u", password: "p")), "disposition 3"),
+    ]
+    private static let others: [(ChallengeAnswer, String)] = [
+        (.continueWithout, "disposition 2"), (.performDefault, "disposition 3"), (.rejectProtectionSpace, "disposition 4"),
+        (.cancel, "disposition 5"),
+    ]
+
+    /// At once from inside the question, and later from another thread.
+    @Test(arguments: styles, [true, false])
+    func everyAnswerToEveryKindArrives(style: String, isLate: Bool) throws {
+        let table = Self.answers + ["password", "certificate", "trust"].flatMap { what in Self.others.map { (what, $0.0, $0.1) } }
+        for (what, answer, expected) in table {
+            if isLate {
+                let plugin = try Fixtures.plugin("carrier")
+                let attempt = try TestAttempt(plugin, "\(style)://\(what)")
+                attempt.start()
+                attempt.client.waitForChallenge().answer(answer)
+                attempt.waitUntilEnded()
+                plugin.waitUntilIdle()
+                #expect(text(attempt) == expected, "\(what)")
+            } else {
+                #expect(text(try run("\(style)://\(what)", RecordingClient(onChallenge: { $0.answer(answer) }))) == expected, "\(what)")
+            }
+        }
+    }
+
+    @Test(
+        arguments: styles,
+        [
+            ("password", ProtectionSpace.Kind.password(scheme: "digest"), "hold" as String?),
+            ("certificate", .clientCertificate(acceptedIssuers: names), nil), ("trust", .serverTrust(chain: names), nil),
+        ])
+    func theQuestionArrivesWhole(style: String, question: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
+        let seen = Monitor<AuthenticationChallenge?>(nil)
+        let client = RecordingClient(onChallenge: { challenge in
+            seen.withLock { $0 = challenge }
+            challenge.answer(.cancel)
+        })
+        _ = try run("\(style)://\(question.what)", client)
+        let expected = ProtectionSpace(
+            kind: question.kind, protocolName: style, host: question.what, port: 4711, realm: question.realm, isProxy: true)
+        #expect(seen.withLock { $0 }?.protectionSpace == expected)
+    }
+
+    /// Through the whole loader, which answers no question of certificates by itself.
+    @Test(arguments: styles)
+    func aDelegatesCertificateArrives(style: String) async throws {
+        let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(Self.credential)) })
+        try loader().task(for: Request("\(style)://certificate"), delegate: delegate).resume()
+        await delegate.ended()
+        #expect(delegate.text == "disposition 1, certificate leaf, certificate root, key key")
+        let (body, _) = try await loader().data(from: "\(style)://trust")
+        #expect(String(decoding: body, as: UTF8.self) == "disposition 3")
+    }
+
+    // MARK: Parts, moments
+
+    @Test(arguments: styles)
+    func partsArriveEachWithItsResponse(style: String) throws {
+        let client = try run("\(style)://parts").client
+        #expect(client.events == [.response(6), .data(6), .response(6), .data(6), .response(6), .data(6), .finished])
+        #expect(String(decoding: client.bytes, as: UTF8.self) == "part 1part 2part 3")
+    }
+
+    @Test(arguments: styles)
+    func ofPartsTheLastOneIsTheBody(style: String) throws {
+        let (body, _) = try loader().waitForData(for: Request("\(style)://parts"))
+        #expect(String(decoding: body, as: UTF8.self) == "part 3")
+    }
+
+    @Test(arguments: styles)
+    func stepsReachTheMetrics(style: String) async throws {
+        let delegate = RecordingDelegate()
+        let task = try loader().task(for: Request("\(style)://moments"), delegate: delegate)
+        task.resume()
+        await delegate.ended()
+        let steps: [LoadStep] = [.nameFound, .connected, .secured, .reused, .requestSent, .firstByte]
+        #expect(task.metrics.steps.map(\.step) == steps)
+        #expect(zip(task.metrics.steps, task.metrics.steps.dropFirst()).allSatisfy { $0.time <= $1.time })
+        #expect(
+            delegate.events == [.interim] + steps.map { .step($0) } + [.response(task.originalRequest.url), .trailers, .finished])
+    }
+
+    // MARK: The plugin as a whole
+
+    @Test func theCanonicalFormIsAsked() throws {
+        let handler = try #require(try Fixtures.plugin("carrier").handlers.first)
+        var request = try Request("carrier://canonical?noise", method: .put, body: .text("body"))
+        request.fields[.accept] = "text/plain"
+        request.properties["a"] = .integer(1)
+        let canonical = handler.canonicalRequest(for: request)
+        #expect(canonical.url.description == "carrier://canonical")
+        #expect(canonical.method == .put && canonical.body != nil && canonical.fields == request.fields)
+        #expect(canonical.properties == request.properties)
+        #expect(handler.canonicalRequest(for: canonical).url == canonical.url)
+        let other = try Request("carrier://show?noise")
+        #expect(handler.canonicalRequest(for: other).url == other.url)
+    }
+
+    @Test func aLoadIsMadeForTheCanonicalForm() async throws {
+        let delegate = RecordingDelegate()
+        let task = try loader().task(for: Request("carrier://canonical?noise"), delegate: delegate)
+        task.resume()
+        await delegate.ended()
+        #expect(task.currentRequest.url.description == "carrier://canonical")
+        #expect(delegate.events.first == .response(task.currentRequest.url))
+    }
+
+    @Test func equivalenceIsAsked() throws {
+        let handler = try #require(try Fixtures.plugin("carrier").handlers.first)
+        let (a, b, c) = (try Request("carrier://canonical?a"), try Request("carrier://canonical?b"), try Request("carrier://show"))
+        #expect(handler.isCacheEquivalent(a, to: b) && handler.isCacheEquivalent(b, to: a) && handler.isCacheEquivalent(c, to: c))
+        #expect(!handler.isCacheEquivalent(a, to: c) && !handler.isCacheEquivalent(c, to: a))
+    }
+
+    @Test func itsLogHasFourLevelsAndOneLineEach() throws {
+        let log = RecordingLog()
+        let plugin = try Fixtures.plugin("carrier", logger: log.logger)
+        let name = "org.portolan.carrier"
+        #expect(
+            log.all == [
+                "error \(name): an error", "warning \(name): a warning", "info \(name): an info\u{FFFD}of two lines",
+                "debug \(name): a detail",
+            ]
+        )
+        withExtendedLifetime(plugin) {}
+    }
+
+    /// The registry and the caller have let go of it; only the load holds it.
+    @Test(arguments: styles)
+    func itEndsAfterItsLastLoad(style: String) throws {
+        let log = RecordingLog()
+        let end = "info org.portolan.carrier: ended"
+        var plugin: Plugin? = try Fixtures.plugin("carrier", logger: log.logger)
+        var attempt: TestAttempt? = try plugin.map { try TestAttempt($0, "\(style)://password") }
+        attempt?.start()
+        var challenge = attempt?.client.waitForChallenge()
+        plugin = nil
+        #expect(!log.all.contains(end))
+        challenge?.answer(.cancel)
+        challenge = nil
+        attempt?.waitUntilEnded()
+        attempt = nil
+        log.wait { $0.contains(end) }
+        #expect(log.all.filter { $0 == end }.count == 1)
+    }
+
+    @Test(arguments: styles)
+    func aLoadInsideOfItselfIsAnErrorThatSaysHowToMendIt(style: String) throws {
+        let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request("\(style)://itself")) }
+        let cause = error?.cause as? LoadError
+        #expect(cause?.code == .unsupportedScheme)
+        let handler = "org.portolan.carrier\(style.hasSuffix("events") ? ".events" : "")"
+        #expect(
+            cause?.message
+                == "no handler takes '\(style)://itself', though '\(style):' is known: \(handler) is the handler that asks for it, and is not asked for its own request; let it open another URL inside"
+        )
+    }
+}

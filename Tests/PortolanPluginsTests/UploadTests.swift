@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Testing
+
+/// Bytes on their way to a plugin: from memory, a file or a stream, once and again, as fast as it takes them.
+@Suite(.timeLimit(.minutes(2))) struct UploadTests {
+    private static let bytes = (0..<5000).map { UInt8(ascii: "a") + UInt8($0 % 26) }
+
+    private func upload(_ body: Body, to url: String, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
+        let plugin = try Fixtures.plugin(url.hasPrefix("carrier") ? "carrier" : url.hasPrefix("ticker") ? "fixture-events" : "template")
+        let attempt = try TestAttempt(plugin, Request(url, method: .put, body: body), client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.breaches.isEmpty)
+        return attempt
+    }
+
+    @Test(arguments: ["template://echo", "ticker://echo"])
+    func aFileIsSent(url: String) throws {
+        let folder = try TemporaryFolder()
+        let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let attempt = try upload(.file(path: folder.write(bytes, to: "body")), to: url)
+        #expect(attempt.client.bytes == bytes)
+        #expect(attempt.client.events.first == .response(300_000))
+        #expect(folder.openDescriptors == 0)
+    }
+
+    /// A body that is read, rewound and read again: the same bytes twice, and the counts of what was sent begin anew.
+    @Test(arguments: CarrierTests.styles, ["bytes", "file", "stream"])
+    func aBodyIsReadTwice(style: String, kind: String) throws {
+        let folder = try TemporaryFolder()
+        let first = HandFedBody()
+        first.feed(Array(Self.bytes[..<3000]))
+        first.feed(Array(Self.bytes[3000...]))
+        first.finish()
+        let body: Body =
+            switch kind {
+            case "bytes": .bytes(Self.bytes)
+            case "file": try .file(path: folder.write(Self.bytes, to: "body"))
+            default: first.body(length: nil)
+            }
+        let attempt = try upload(body, to: "\(style)://twice", RecordingClient(newBody: .bytes(Self.bytes)))
+        #expect(attempt.client.bytes == Self.bytes + Self.bytes)
+        let sent = attempt.client.events.compactMap { if case .sent(let total) = $0 { total } else { nil } }
+        #expect(sent.filter { $0 == 5000 }.count == 2)
+        #expect(attempt.client.events.filter { $0 == .newBody }.count == (kind == "stream" ? 1 : 0))
+    }
+
+    @Test(arguments: CarrierTests.styles)
+    func aStreamThatCannotBeHadAgainFailsTheLoad(style: String) throws {
+        let source = HandFedBody()
+        source.feed([1])
+        source.finish()
+        #expect(try upload(source.body(length: nil), to: "\(style)://twice").client.error?.code == .bodyFailed)
+    }
+
+    /// A new body may come later, and have nothing at first: then the plugin is woken for each.
+    @Test(arguments: CarrierTests.styles)
+    func aNewBodyThatComesLaterIsWaitedFor(style: String) throws {
+        let (first, second) = (HandFedBody(), HandFedBody())
+        let plugin = try Fixtures.plugin("carrier")
+        let delegate = LateBody()
+        let registry = ProtocolRegistry()
+        for handler in plugin.handlers { registry.register(handler) }
+        let request = try Request("\(style)://twice", method: .put, body: first.body(length: nil))
+        Loader(configuration: .default, registry: registry).task(for: request, delegate: delegate).resume()
+        first.feed(Array("one;".utf8))
+        first.finish()
+        delegate.waitForQuestion()(second.body(length: nil))
+        second.feed(Array("two;".utf8))
+        second.feed(Array("three".utf8))
+        second.finish()
+        #expect(delegate.waitForEnd() == "one;two;three")
+        plugin.waitUntilIdle()
+    }
+
+    @Test(arguments: CarrierTests.styles)
+    func progressTellsWhatWasSent(style: String) async throws {
+        let registry = ProtocolRegistry()
+        for handler in try Fixtures.plugin("carrier").handlers { registry.register(handler) }
+        let delegate = RecordingDelegate()
+        let request = try Request("\(style)://twice", method: .put, body: .bytes(Self.bytes))
+        let task = Loader(configuration: .default, registry: registry).task(for: request, delegate: delegate)
+        task.resume()
+        await delegate.ended()
+        #expect(task.progress.sent == 5000)
+        #expect(task.progress.expectedToSend == 5000)
+        #expect(task.progress.received == 10_000)
+        #expect(task.progress.fractionReceived == 1)
+    }
+
+    /// What the reader does not take is not fetched: an echo whose reader stands still reads one piece, and no more.
+    @Test(arguments: [("template://echo", 16384), ("ticker://echo", 4096)])
+    func aSlowReaderSlowsTheUpload(url: String, piece: Int) throws {
+        let source = CountingBody(length: 1 << 20)
+        let plugin = try Fixtures.plugin(url.hasPrefix("ticker") ? "fixture-events" : "template")
+        let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
+        let attempt = try TestAttempt(plugin, Request(url, method: .put, body: source.body), client: client)
+        attempt.start()
+        for round in 1...3 {
+            client.wait { $0.count { if case .data = $0 { true } else { false } } == round }
+            #expect(source.given == round * piece)
+            attempt.attempt.resume()
+        }
+        client.wait { $0.count { if case .data = $0 { true } else { false } } == 4 }
+        attempt.attempt.end(with: CancelTests.cancelled)
+        plugin.waitUntilIdle()
+        #expect(source.given == 4 * piece)
+    }
+
+    /// Zeros, and how many were read.
+    private final class CountingBody: BodyReader {
+        private let length: Int
+        private let count = Monitor(0)
+
+        init(length: Int) { self.length = length }
+
+        var body: Body { Body(length: Int64(length), isRewindable: false) { self } }
+        var given: Int { count.withLock { $0 } }
+
+        func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+            count.withLock { count in
+                guard count < length else { return .end }
+                while buffer.freeCapacity > 0, count < length {
+                    unsafe buffer.append(0, as: UInt8.self)
+                    count += 1
+                }
+                return .bytes
+            }
+        }
+
+        func close() {}
+    }
+
+    /// Keeps the question for a new body, and the bytes.
+    private final class LateBody: LoadDelegate {
+        private struct State {
+            var answer: (@Sendable (Body?) -> Void)?
+            var bytes: [UInt8] = []
+            var hasEnded = false
+        }
+
+        private let state = Monitor(State())
+
+        func waitForQuestion() -> @Sendable (Body?) -> Void { state.wait { $0.answer.take() } }
+        func waitForEnd() -> String { state.wait { $0.hasEnded ? String(decoding: $0.bytes, as: UTF8.self) : nil } }
+
+        func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+            unsafe bytes.withUnsafeBytes { bytes in state.withLock { state in unsafe state.bytes.append(contentsOf: bytes) } }
+            return .keepGoing
+        }
+        func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
+            state.signalling { $0.answer = answer }
+        }
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.signalling { $0.hasEnded = true } }
+    }
+}
