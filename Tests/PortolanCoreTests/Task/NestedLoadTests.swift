@@ -132,20 +132,31 @@ import Testing
         #expect(delegate.events.count == 7)
     }
 
-    @Test(arguments: [false, true])
-    func onAQueueInnerLoadsAreSeenToo(isCancelled: Bool) throws {
+    @Test func onAQueueLoadsInsideAreSeenToo() throws {
         let queue = ManualQueue()
         let delegate = RecordingDelegate()
         let loader = loader(Relay(), StubHandler(schemes: .only(["x"])) { _ in .text("inner") })
-        let task = loader.task(for: try Request("relay:x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) })
-        task.resume()
-        if isCancelled { task.cancel() }
+        loader.task(for: try Request("relay:x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) }).resume()
         queue.runAll()
         let inner = try URLRecord(parsing: "x:1")
         #expect(
             delegate.events == [
                 .inner(inner, depth: 1), .response(inner), .data(Array("inner".utf8)), .innerEnd(inner, nil), .finished,
             ])
+    }
+
+    /// What the cancellation takes back is not news of loads inside.
+    @Test func onAQueueEachThatBeganAlsoEnds() throws {
+        let queue = ManualQueue()
+        let delegate = RecordingDelegate()
+        let handler = ManualHandler(schemes: .only(["x"]))
+        let task = loader(Relay(), handler).task(for: try Request("relay:x:1"), delegate: delegate, on: DeliveryQueue { queue.add($0) })
+        task.resume()
+        handler.loads.first?.respond()
+        task.cancel()
+        queue.runAll()
+        let inner = try URLRecord(parsing: "x:1")
+        #expect(delegate.events == [.inner(inner, depth: 1), .innerEnd(inner, .cancelled), .failed(.cancelled)])
     }
 
     /// `relay:URL` delivers what URL does.

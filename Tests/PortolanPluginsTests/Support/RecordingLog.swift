@@ -10,9 +10,9 @@ final class RecordingLog: Sendable {
     var logger: Logger { Logger(label: "tests") { _ in Handler(log: self) } }
     var all: [String] { lines.withLock { $0 } }
 
-    /// Waits until the condition holds for the lines.
+    /// Waits until the condition holds for the lines, for half a minute at most: the test then fails by what it expects.
     func wait(until condition: ([String]) -> Bool) {
-        lines.wait { condition($0) ? () : nil }
+        _ = lines.wait(atMost: .seconds(30)) { condition($0) ? true : nil }
     }
 
     private struct Handler: LogHandler {
