@@ -6,7 +6,7 @@ import PortolanTestSupport
 import Testing
 
 /// Loads of one plugin that hang are that plugin's own trouble.
-@Suite(.timeLimit(.minutes(2))) struct ThreadPoolTests {
+@Suite(.timeLimit(.minutes(2)), .serialized) struct ThreadPoolTests {
     private let clock = ManualClock()
     private let registry = ProtocolRegistry()
 
