@@ -105,8 +105,6 @@ import Testing
             counts.withLock { $0.inside -= 1 }
         }
         let delegate = RecordingDelegate { event, _ in
-            // Not before the other thread is at it, so that they meet.
-            if case .response = event { _ = isAsking.wait { $0 ? true : nil } }
             call()
             if event == .finished { hasEnded.signalling { $0 = true } }
             return .keepGoing
@@ -114,18 +112,22 @@ import Testing
             call()
             challenge.answer(.cancel)
         }
-        let scripted = Scripted(pieces: count) { made in client.signalling { $0 = made } }
+        let scripted = Scripted(pieces: count) { made in
+            client.signalling { $0 = made }
+            // Nothing is delivered before the other thread is at it, so that they meet.
+            _ = isAsking.wait { $0 ? true : nil }
+        }
         let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
         try PlatformThread.start { [inner] in
             let outer = client.wait { $0.take() }
             guard let request = try? Request("x:1") else { return }
             outer.makeNestedLoad(for: request, client: outer).startLoading()
-            isAsking.signalling { $0 = true }
             guard let load = inner.loads.first else { return }
             while !hasEnded.withLock({ $0 }) {
                 let isAnswered = Monitor(false)
                 Self.ask(load) { _ in isAnswered.signalling { $0 = true } }
                 isAnswered.wait { $0 ? () : nil }
+                isAsking.signalling { $0 = true }
             }
         }
         task.resume()
