@@ -2,9 +2,9 @@
 # Two commands do everything on a fresh Debian 12 with Swift 6.2 or later: `make run` and `make test`.
 
 SWIFT ?= swift
-FORMATTED := Sources Plugins Tests Examples/Embedding Package.swift
+FORMATTED := Sources Plugins Tests Examples/Embedding Benchmarks Package.swift
 
-.PHONY: run test test-asan test-tsan build plugins fixtures embedding packages format lint clean
+.PHONY: run test test-asan test-tsan build plugins fixtures embedding packages bench bench-test bench-plugins format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages build plugins
@@ -40,6 +40,25 @@ fixtures:
 # A package that depends on this one by URL and version, as a user's does.
 embedding:
 	@scripts/embedding.sh
+
+# Measures Portolan beside its peers, and writes .build/bench/results.json:  make bench [BENCH="--row gzip --rounds 3"]
+BENCHMARKS := --package-path Benchmarks --scratch-path .build/benchmarks -c release
+
+bench: bench-plugins
+	$(SWIFT) build $(BENCHMARKS) --product portolan
+	$(SWIFT) build $(BENCHMARKS) --product bench
+	@.build/benchmarks/release/bench $(BENCH)
+
+# Sees a row that was made slow on purpose over its budget.
+bench-test: bench-plugins
+	$(SWIFT) build $(BENCHMARKS) --build-tests
+	$(SWIFT) test $(BENCHMARKS) --skip-build --disable-xctest
+
+# The libraries that the benchmarks load.
+bench-plugins:
+	@scripts/packages.sh bench
+	@$(MAKE) -s -C Benchmarks/Plugins/Events OUT=../../../.build/bench/plugins
+	@[ ! -e Plugins/Gzip/Makefile ] || $(MAKE) -s -C Plugins/Gzip OUT=../../.build/bench/plugins
 
 format:
 	$(SWIFT) format -i -r $(FORMATTED)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, where a command of theirs is missing.
+#   scripts/packages.sh [bench]    bench: what the benchmarks' peers need, too
 set -euo pipefail
 
 missing=()
@@ -14,6 +15,7 @@ need gzip gzip
 need pkg-config pkg-config
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
 pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
+[ "${1:-}" != bench ] || pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev)
 if ! command -v swift >/dev/null 2>&1; then
     echo "swift is missing: install Swift 6.2 or later (swift.org/install), then run this again" >&2
     exit 1

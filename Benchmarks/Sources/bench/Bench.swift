@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+
+/// `bench`
+@main
+struct Bench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bench", abstract: "Measure Portolan beside its peers and beside raw loops.",
+        discussion: """
+            BENCH_SLOW=ROW in the environment makes Portolan do that row's work three times in each run: to see it over its budget.
+            Exit status: 0; 1 where a row could not be measured, or with --strict is over its budget; 64 where the command line is wrong.
+            """)
+
+    @Option(name: .customLong("row"), help: "Measure this row only. May be given several times.")
+    var names: [String] = []
+
+    @Option(help: "How often everybody has a turn; the median counts.")
+    var rounds = 7
+
+    @Option(help: "Where the results go, as JSON.")
+    var output = ".build/bench/results.json"
+
+    @Option(help: "The folder for files that are made once.")
+    var scratch = ".build/bench/files"
+
+    @Option(help: "The folder with the plugin libraries.")
+    var plugins = ".build/bench/plugins"
+
+    @Option(help: "The command line that is started.")
+    var portolan = ".build/benchmarks/release/portolan"
+
+    @Flag(help: "Say which rows there are.")
+    var list = false
+
+    @Flag(help: "Exit with status 1 where a row is over its budget.")
+    var strict = false
+
+    func validate() throws {
+        guard (1...1000).contains(rounds) else { throw ValidationError("--rounds \(rounds): give a number from 1 to 1000") }
+        let asked = names.map { ("--row", $0) } + (Self.slowRow.map { [("BENCH_SLOW", $0)] } ?? [])
+        guard let (source, name) = asked.first(where: { !RowMaker.names.contains($0.1) }) else { return }
+        throw ValidationError("\(source) \(name): there is no such row; there are \(RowMaker.names.joined(separator: ", "))")
+    }
+
+    func run() async throws {
+        if list { return Self.printList() }
+        let makers = RowMaker.all.filter { names.isEmpty || names.contains($0.name) }
+        printHead()
+        var results: [RowResult] = []
+        for maker in makers {
+            if let result = await report(maker) { results.append(result) }
+        }
+        try finish(results, of: makers.count)
+    }
+
+    private static func printList() {
+        for maker in RowMaker.all { print(maker.name.padding(toLength: 16, withPad: " ", startingAt: 0) + maker.summary) }
+    }
+
+    private func printHead() {
+        print("\(LibCurl.version.prefix { $0 != " " }), zlib \(Inflate.version); processor time, medians of \(rounds) interleaved rounds")
+        print(Table.head)
+    }
+
+    private func finish(_ results: [RowResult], of count: Int) throws {
+        try results.write(to: Self.absolute(output))
+        if results.count < count || (strict && !results.allSatisfy(\.within)) { throw ExitCode(1) }
+    }
+
+    /// Measures a row and prints its line; `nil` where that is not possible.
+    private func report(_ maker: RowMaker) async -> RowResult? {
+        do {
+            let (row, result) = try await measure(maker)
+            print(Table.line(for: result, peers: row.peers.map(\.name)))
+            return result
+        } catch {
+            FileHandle.standardError.write(Data("bench: \(maker.name): \(error)\n".utf8))
+            return nil
+        }
+    }
+
+    private func measure(_ maker: RowMaker) async throws -> (Row, RowResult) {
+        let row = try make(maker)
+        let (value, peers) = try await Measurement(rounds: rounds).measure(row)
+        let result = RowResult(
+            name: maker.name, unit: row.unit.rawValue, value: value, peers: peers, budget: row.budget.text,
+            within: row.budget.isKept(value, peers))
+        return (row, result)
+    }
+
+    private func make(_ maker: RowMaker) throws -> Row {
+        let workshop = Workshop(scratch: Self.absolute(scratch), plugins: Self.absolute(plugins), portolan: Self.absolute(portolan))
+        let row = try maker.make(workshop)
+        guard Self.slowRow == maker.name else { return row }
+        return Row(unit: row.unit, clock: row.clock, subject: row.subject.repeating(3), peers: row.peers, budget: row.budget)
+    }
+
+    private static var slowRow: String? {
+        ProcessInfo.processInfo.environment["BENCH_SLOW"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private static func absolute(_ path: String) -> String {
+        URL(fileURLWithPath: path).standardizedFileURL.path
+    }
+}

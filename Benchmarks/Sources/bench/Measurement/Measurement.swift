@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTally
+
+/// Runs a row's contenders in turns, and takes the median of each one's rounds.
+struct Measurement {
+    let rounds: Int
+
+    /// - Throws: what a contender throws; ``Disagreement`` where two did not come to the same bytes.
+    func measure(_ row: Row) async throws -> (value: Double, peers: [String: Double]) {
+        let contenders = [row.subject] + row.peers
+        try await warmUp(contenders)
+        var samples = [[Double]](repeating: [], count: contenders.count)
+        for _ in 0..<rounds {
+            for (index, contender) in contenders.enumerated() {
+                let start = row.clock.now
+                _ = try await contender.run()
+                samples[index].append(row.unit.value(nanoseconds: row.clock.now - start, amount: contender.amount))
+            }
+        }
+        let medians = samples.map(Self.median)
+        let peers = zip(row.peers, medians.dropFirst()).map { ($0.name, $1) }
+        return (medians[0], Dictionary(peers) { first, _ in first })
+    }
+
+    /// One run of each that does not count, but shows that all do the same work.
+    private func warmUp(_ contenders: [Contender]) async throws {
+        var first: (Contender, bench_tally)?
+        for contender in contenders {
+            let tally = try await contender.run()
+            if let (other, expected) = first, !Self.isSameWork(expected, other.amount, tally, contender.amount) {
+                throw Disagreement(a: other.name, b: contender.name, tallies: (expected, tally))
+            }
+            first = first ?? (contender, tally)
+        }
+    }
+
+    /// Whether two tallies are alike, each for its amount.
+    private static func isSameWork(_ a: bench_tally, _ amount: Double, _ b: bench_tally, _ other: Double) -> Bool {
+        Double(a.count) * other == Double(b.count) * amount && Double(a.sum) * other == Double(b.sum) * amount
+    }
+
+    static func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        let middle = sorted.count / 2
+        return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
+    }
+}
+
+/// Two contenders of a row read different bytes: what they cost says nothing.
+struct Disagreement: Error, CustomStringConvertible {
+    let a: String
+    let b: String
+    let tallies: (bench_tally, bench_tally)
+
+    var description: String {
+        "\(a) and \(b) did not read the same bytes: \(tallies.0.count) with sum \(tallies.0.sum), \(tallies.1.count) with sum \(tallies.1.sum)"
+    }
+}

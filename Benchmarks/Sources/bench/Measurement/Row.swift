@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A line of the table, ready to be measured: the same work, done by Portolan and by others.
+struct Row: Sendable {
+    let unit: Unit
+    let clock: CPUClock
+    let subject: Contender
+    /// The first one is whom the budget names, if it names one.
+    let peers: [Contender]
+    let budget: Budget
+
+    init(unit: Unit, clock: CPUClock = .process, subject: Contender, peers: [Contender], budget: Budget) {
+        self.unit = unit
+        self.clock = clock
+        self.subject = subject
+        self.peers = peers
+        self.budget = budget
+    }
+}
+
+/// What a row's figures are, of processor time.
+enum Unit: String, Sendable {
+    case gigabytesPerSecond = "GB/s"
+    case nanoseconds = "ns"
+    case microseconds = "µs"
+    case milliseconds = "ms"
+
+    /// - Parameter amount: bytes for a rate, times for a duration.
+    func value(nanoseconds: Double, amount: Double) -> Double {
+        switch self {
+        case .gigabytesPerSecond: amount / nanoseconds
+        case .nanoseconds: nanoseconds / amount
+        case .microseconds: nanoseconds / amount / 1e3
+        case .milliseconds: nanoseconds / amount / 1e6
+        }
+    }
+}
+
+/// What a row's value has to keep to.
+struct Budget: Sendable {
+    let text: String
+    /// - Parameters: the value, and those of the peers by name.
+    let isKept: @Sendable (Double, [String: Double]) -> Bool
+
+    private init(_ text: String, isKept: @escaping @Sendable (Double, [String: Double]) -> Bool) {
+        self.text = text
+        self.isKept = isKept
+    }
+
+    static func atLeast(_ limit: Double, _ unit: Unit) -> Budget {
+        Budget("≥ \(Figure.short(limit)) \(unit.rawValue)") { value, _ in value >= limit }
+    }
+
+    static func atMost(_ limit: Double, _ unit: Unit) -> Budget {
+        Budget("≤ \(Figure.short(limit)) \(unit.rawValue)") { value, _ in value <= limit }
+    }
+
+    static func atLeast(_ factor: Double, of peer: String) -> Budget {
+        Budget("≥ \(Figure.short(factor)) × \(peer)") { value, peers in peers[peer].map { value >= factor * $0 } ?? false }
+    }
+
+    static func atMost(_ factor: Double, of peer: String) -> Budget {
+        Budget("≤ \(Figure.short(factor)) × \(peer)") { value, peers in peers[peer].map { value <= factor * $0 } ?? false }
+    }
+
+    static func atMost(_ limit: Double, _ unit: Unit, over peer: String) -> Budget {
+        Budget("≤ \(Figure.short(limit)) \(unit.rawValue) over \(peer)") { value, peers in peers[peer].map { value - $0 <= limit } ?? false
+        }
+    }
+
+    func and(_ other: Budget) -> Budget {
+        Budget("\(text), \(other.text)") { [isKept] value, peers in isKept(value, peers) && other.isKept(value, peers) }
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The raw loop "loop": base64 with a table of 256 entries, four letters to three bytes, into an array of the right size, as one would write
+// it for text that is known to be sound. It skips nothing and finds only letters that are none; the tally is taken of the array.
+
+import CTally
+
+enum Base64Loop {
+    private static let none: UInt32 = 1 << 31
+
+    private static let table: [UInt32] = {
+        var table = [UInt32](repeating: none, count: 256)
+        for (value, letter) in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8.enumerated() {
+            table[Int(letter)] = UInt32(value)
+        }
+        return table
+    }()
+
+    static func decode(_ text: Span<UInt8>) throws -> [UInt8] {
+        let padding = (0..<min(2, text.count)).count { text[text.count - 1 - $0] == UInt8(ascii: "=") }
+        var bytes = [UInt8](repeating: 0, count: text.count / 4 * 3 - padding)
+        var output = bytes.mutableSpan
+        guard decode(text, with: table.span, into: &output) else { throw Missing("the base64 of the row is not sound") }
+        return bytes
+    }
+
+    /// - Returns: whether each letter is one.
+    private static func decode(_ text: Span<UInt8>, with table: Span<UInt32>, into output: inout MutableSpan<UInt8>) -> Bool {
+        var (read, written, seen) = (0, 0, UInt32(0))
+        while written + 3 <= output.count {
+            let (a, b, c, d) = (
+                table[Int(text[read])], table[Int(text[read + 1])], table[Int(text[read + 2])], table[Int(text[read + 3])]
+            )
+            let word = a << 18 | b << 12 | c << 6 | d
+            seen |= a | b | c | d
+            output[written] = UInt8(truncatingIfNeeded: word >> 16)
+            output[written + 1] = UInt8(truncatingIfNeeded: word >> 8)
+            output[written + 2] = UInt8(truncatingIfNeeded: word)
+            read += 4
+            written += 3
+        }
+        guard written < output.count else { return seen & none == 0 }
+        let word = table[Int(text[read])] << 18 | table[Int(text[read + 1])] << 12 | (table[Int(text[read + 2])] & 63) << 6
+        for shift: UInt32 in [16, 8] where written < output.count {
+            output[written] = UInt8(truncatingIfNeeded: word >> shift)
+            written += 1
+        }
+        return seen & none == 0
+    }
+
+    /// - Parameter start: how many bytes of `text` come before the base64.
+    static func contender(decoding text: String, from start: Int, amount: Int) -> Contender {
+        let letters = Array(text.utf8.dropFirst(start))
+        return Contender("loop", amount: amount) {
+            let bytes = try decode(letters.span)
+            return unsafe bench_tally(of: bytes.span.bytes)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The raw loop "read": open(2), read(2) into one buffer of 1 MiB (which is what PortolanFile uses) on whole pages until the end, close(2).
+// The tally is taken of each piece where it was read.
+
+import CTally
+import Glibc
+
+enum ReadLoop {
+    private static let bufferSize = 1 << 20
+
+    static func load(_ path: String) throws -> bench_tally {
+        var tally = bench_tally()
+        try unsafe read(path) { piece in unsafe bench_tally_add(&tally, piece.baseAddress, piece.count) }
+        return tally
+    }
+
+    /// Reads the file at `path` and lends each piece.
+    static func read(_ path: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open", path) }
+        defer { close(descriptor) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 4096)
+        defer { unsafe buffer.deallocate() }
+        while true {
+            let count = unsafe Glibc.read(descriptor, buffer.baseAddress, bufferSize)
+            guard count >= 0 else { throw failure("read", path) }
+            if count == 0 { return }
+            unsafe try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
+
+    static func contender(reading path: String, amount: Int) -> Contender {
+        Contender("read", amount: amount) { try load(path) }
+    }
+
+    private static func failure(_ call: String, _ path: String) -> Missing {
+        unsafe Missing("\(call) \(path): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTally
+import Foundation
+
+/// The start of the command line with 1,000 installed plugins, beside its start with none: `portolan get data:,x`, ten times. A load is what
+/// needs to know the manifests.
+enum ManifestsRow {
+    private static let count = 1000
+    private static let starts = 10
+
+    static func make(_ workshop: Workshop) throws -> Row {
+        guard FileManager.default.isExecutableFile(atPath: workshop.portolan) else {
+            throw Missing("\(workshop.portolan) is not there: `make bench` builds it; or name it with --portolan")
+        }
+        let full = try workshop.emptyFolder("manifests")
+        let empty = try workshop.emptyFolder("no-manifests")
+        for index in 0..<count { try install(index, into: full) }
+        try checkThatManifestsAreRead(workshop.portolan, full)
+        return Row(
+            unit: .milliseconds, clock: .children,
+            subject: contender("portolan", workshop.portolan, plugins: full),
+            peers: [contender("empty", workshop.portolan, plugins: empty)],
+            budget: .atMost(20, .milliseconds, over: "empty"))
+    }
+
+    /// A plugin as it is installed. Its library is never opened, for nothing asks for its scheme.
+    private static func install(_ index: Int, into folder: String) throws {
+        let name = "bench\(index)"
+        let manifest = """
+            {
+              "identifier": "org.portolan.bench.\(name)",
+              "name": "\(name)",
+              "vendor": "The Portolan authors",
+              "version": "1.0.0",
+              "library": "\(name).so",
+              "schemes": ["\(name)"],
+              "settings": {
+                "greeting": { "type": "string", "default": "Hello", "description": "The word before the name." }
+              },
+              "conformance": {
+                "loads": [{ "url": "\(name)://greet/World", "mime": "text/plain", "length": 14, "tags": ["small"] }]
+              }
+            }
+
+            """
+        let home = folder + "/" + name
+        try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false)
+        try Data(manifest.utf8).write(to: URL(fileURLWithPath: "\(home)/\(name).plugin.json"))
+        try Data().write(to: URL(fileURLWithPath: "\(home)/\(name).so"))
+    }
+
+    /// A command line that passes manifests over would be the fastest.
+    private static func checkThatManifestsAreRead(_ portolan: String, _ folder: String) throws {
+        let (_, output) = try run(portolan, ["plugins", "list"], plugins: folder)
+        let known = output.split(separator: "\n").count { $0.contains("org.portolan.bench.bench") }
+        guard known != count else { return }
+        throw Missing(
+            "\(portolan) knows \(known) of the \(count) plugins in \(folder): see 'PORTOLAN_PLUGIN_PATH=\(folder) portolan plugins list'")
+    }
+
+    private static func contender(_ name: String, _ portolan: String, plugins folder: String) -> Contender {
+        Contender(name, amount: starts) {
+            var tally = bench_tally()
+            for _ in 0..<starts {
+                let (status, output) = try run(portolan, ["get", "data:,x"], plugins: folder)
+                guard status == 0 else { throw Missing("'portolan get data:,x' ended with status \(status)") }
+                tally += bench_tally(of: Data(output.utf8).bytes)
+            }
+            return tally
+        }
+    }
+
+    private static func run(_ program: String, _ arguments: [String], plugins folder: String) throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["PORTOLAN_PLUGIN_PATH": folder]) { $1 }
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let text = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: text, as: UTF8.self))
+    }
+}

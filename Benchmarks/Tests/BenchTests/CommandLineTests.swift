@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+struct CommandLineTests {
+    @Test func everyRowIsListed() throws {
+        let outcome = try BenchProgram.run(["--list"])
+        let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+        #expect(
+            names == [
+                "data-8MiB", "data-tiny", "file-1GiB", "registry-10", "registry-10000", "boundary-event", "boundary-bulk", "gzip",
+                "manifests-1000",
+            ])
+    }
+
+    @Test func rowThatCannotBeMeasuredIsNamedAndFails() throws {
+        let outcome = try BenchProgram.run(["--row", "boundary-event", "--row", "registry-10", "--rounds", "1", "--plugins", "/nowhere"])
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.hasPrefix("bench: boundary-event: /nowhere/events.so is not there: `make bench` builds it"))
+        #expect(outcome.results.map(\.name) == ["registry-10"], "the others are measured")
+    }
+
+    @Test(arguments: [("--row", "nosuch"), ("--rounds", "0"), ("--rounds", "1001")])
+    func wrongOptionsAreRefused(option: String, value: String) throws {
+        let outcome = try BenchProgram.run([option, value])
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("\(option) \(value): "))
+        #expect(outcome.output.isEmpty)
+    }
+
+    @Test func slowRowThatDoesNotExistIsRefused() throws {
+        let outcome = try BenchProgram.run(["--row", "registry-10"], slow: "registry")
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("BENCH_SLOW registry: there is no such row; there are data-8MiB, "))
+    }
+}
