@@ -208,17 +208,20 @@ extension Attempt {
     }
 
     package func didLoad(_ bytes: borrowing RawSpan) -> Flow {
-        guard begin(.data) else { return .stopped }
+        guard order.beginDataFreely() || begin(.data) else { return .stopped }
         let count = Int64(bytes.byteCount)
         let owed = owed.load(ordering: .relaxed)
         if owed >= 0 {
-            guard count <= owed else {
-                return breakOff(.data, .lengthIsKept, "the body is longer than its expected length, by \(count - owed) bytes at least")
-            }
+            guard count <= owed else { return breakOff(byExcess: count - owed) }
             self.owed.store(owed - count, ordering: .relaxed)
         }
-        guard count > 0 else { return end(.data) }
-        return end(.data, next.didLoad(bytes))
+        let answer = count > 0 ? next.didLoad(bytes) : .keepGoing
+        if answer == .keepGoing, order.endDataFreely() { return .keepGoing }
+        return end(.data, answer)
+    }
+
+    private func breakOff(byExcess excess: Int64) -> Flow {
+        breakOff(.data, .lengthIsKept, "the body is longer than its expected length, by \(excess) bytes at least")
     }
 
     package func didReceiveTrailers(_ fields: HTTPFields) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// The short way of data past the machine: where it is taken, the machine would have said the same, in every state that four bytes can hold.
+@Suite struct FreeDataTests {
+    private static let states = EventOrder.Phase.allCases.flatMap { phase in
+        (0..<UInt16(1 << 10)).map { EventOrder(phase: phase, flags: EventOrder.Flags(rawValue: $0)) }
+    }
+
+    private static let rules = [false, true].flatMap { parts in
+        [false, true].flatMap { cached in
+            [false, true].map { EventOrder.Rules(allowsParts: parts, offersCached: cached, mayOverrunStop: $0) }
+        }
+    }
+
+    @Test func beginningIsWhatTheMachineWouldAnswer() {
+        var taken = 0
+        for state in Self.states {
+            let order = Atomic(state)
+            let isTaken = order.beginDataFreely()
+            let after = order.load(ordering: .relaxed)
+            if isTaken { taken += 1 } else { #expect(after == state) }
+            for rules in Self.rules where isTaken {
+                var machine = state
+                #expect(machine.begin(.data, rules: rules) == .deliver)
+                #expect(machine == after)
+            }
+        }
+        #expect(taken == 1)
+    }
+
+    @Test func endingIsWhatTheMachineWouldAnswer() {
+        var taken = 0
+        for state in Self.states {
+            let order = Atomic(state)
+            let isTaken = order.endDataFreely()
+            let after = order.load(ordering: .relaxed)
+            guard isTaken else {
+                #expect(after == state)
+                continue
+            }
+            taken += 1
+            var machine = state
+            #expect(machine.endDelivery(of: .data, answer: .keepGoing) == .answer(.keepGoing))
+            #expect(machine == after)
+        }
+        #expect(taken == 1)
+    }
+}
