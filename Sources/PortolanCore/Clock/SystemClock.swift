@@ -18,6 +18,7 @@ public final class SystemClock: LoadClock {
 
     public var now: Duration { MonotonicTime.coarseNow }
     public var preciseNow: Duration { MonotonicTime.now }
+    public var nanosecondsNow: Int64 { MonotonicTime.coarseNanoseconds }
 
     public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
         let (needsThread, isNext) = monitor.withLock { state in

@@ -32,7 +32,7 @@ final class LoadTimer: Sendable {
 
     func noteActivity() {
         guard timeouts.idle != nil else { return }
-        lastActivity.store(clock.now.nanoseconds, ordering: .relaxed)
+        lastActivity.store(clock.nanosecondsNow, ordering: .relaxed)
     }
 
     func stop() {
@@ -81,12 +81,5 @@ final class LoadTimer: Sendable {
 extension Timeouts {
     func filled(by defaults: Timeouts) -> Timeouts {
         Timeouts(idle: idle ?? defaults.idle, total: total ?? defaults.total)
-    }
-}
-
-extension Duration {
-    fileprivate var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
     }
 }

@@ -84,14 +84,24 @@ package enum MonotonicTime {
     /// A few milliseconds coarse, at a fraction of the cost.
     package static var coarseNow: Duration { read(CLOCK_MONOTONIC_COARSE) }
 
+    /// ``coarseNow`` in nanoseconds.
+    package static var coarseNanoseconds: Int64 {
+        let time = timespec(of: CLOCK_MONOTONIC_COARSE)
+        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+
     private static func read(_ clock: clockid_t) -> Duration {
-        var time = timespec()
-        unsafe clock_gettime(clock, &time)
+        let time = timespec(of: clock)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }
 
 extension timespec {
+    fileprivate init(of clock: clockid_t) {
+        self.init()
+        unsafe clock_gettime(clock, &self)
+    }
+
     fileprivate init(_ time: Duration) {
         let (seconds, attoseconds) = time.components
         self.init(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
