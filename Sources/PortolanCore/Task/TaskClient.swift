@@ -5,9 +5,14 @@ import HTTPTypes
 /// The last client of the chain: counts, and tells the task's delegate, when nobody else does.
 final class TaskClient: ProtocolClient {
     private let task: LoadTask
+    // The task's own: reaching through it would count a reference to each, at each event.
+    private let delegate: any LoadDelegate
+    private let counts: LoadCounts
 
     init(task: LoadTask) {
         self.task = task
+        delegate = task.delegate
+        counts = task.counts
     }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .keepGoing }
@@ -31,19 +36,21 @@ final class TaskClient: ProtocolClient {
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         task.noteActivity()
-        let total = task.counts.receive(bytes.byteCount)
-        if let limit = task.bodyLimit, total > limit {
-            task.end(
-                with: LoadError(
-                    .limitExceeded,
-                    message: "the body is larger than \(limit) bytes, the limit for loads into memory; read it in pieces with bytes(for:), "
-                        + "or raise Loader.Configuration.collectedBodyLimit"))
-            return .stopped
-        }
+        let total = counts.receive(bytes.byteCount)
+        if let limit = task.bodyLimit, total > limit { return refuse(over: limit) }
         guard task.enterGate(or: .data([UInt8](copying: bytes))) else { return .pause }
-        let flow = task.delegate.loadTask(task, didLoad: bytes)
+        let flow = delegate.loadTask(task, didLoad: bytes)
         task.leaveGate()
         return answer(flow)
+    }
+
+    private func refuse(over limit: Int64) -> Flow {
+        task.end(
+            with: LoadError(
+                .limitExceeded,
+                message: "the body is larger than \(limit) bytes, the limit for loads into memory; read it in pieces with bytes(for:), "
+                    + "or raise Loader.Configuration.collectedBodyLimit"))
+        return .stopped
     }
 
     func didReceiveTrailers(_ fields: HTTPFields) {
