@@ -31,6 +31,9 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "The command line that is started.")
     var portolan = ".build/benchmarks/release/portolan"
 
+    @Flag(help: "Let only Portolan do the work, for a profiler: nothing is judged, and no results are written.")
+    var alone = false
+
     @Flag(help: "Say which rows there are.")
     var list = false
 
@@ -47,12 +50,21 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         if list { return Self.printList() }
         let makers = RowMaker.all.filter { names.isEmpty || names.contains($0.name) }
+        if alone { return try await runAlone(makers) }
         printHead()
         var results: [RowResult] = []
         for maker in makers {
             if let result = await report(maker) { results.append(result) }
         }
         try finish(results, of: makers.count)
+    }
+
+    private func runAlone(_ makers: [RowMaker]) async throws {
+        for maker in makers {
+            let row = try make(maker)
+            let (value, _) = try await Measurement(rounds: rounds).measure(row.withoutPeers)
+            print("\(maker.name): \(Figure.short(value)) \(row.unit.rawValue)")
+        }
     }
 
     private static func printList() {
@@ -94,7 +106,7 @@ struct Bench: AsyncParsableCommand {
         let workshop = Workshop(scratch: Self.absolute(scratch), plugins: Self.absolute(plugins), portolan: Self.absolute(portolan))
         let row = try maker.make(workshop)
         guard Self.slowRow == maker.name else { return row }
-        return Row(unit: row.unit, clock: row.clock, subject: row.subject.repeating(3), peers: row.peers, budget: row.budget)
+        return row.repeatingSubject(3)
     }
 
     private static var slowRow: String? {

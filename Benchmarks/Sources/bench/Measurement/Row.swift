@@ -16,6 +16,15 @@ struct Row: Sendable {
         self.peers = peers
         self.budget = budget
     }
+
+    /// With Portolan's work done so often in each run.
+    func repeatingSubject(_ times: Int) -> Row {
+        Row(unit: unit, clock: clock, subject: subject.repeating(times), peers: peers, budget: budget)
+    }
+
+    var withoutPeers: Row {
+        Row(unit: unit, clock: clock, subject: subject, peers: [], budget: budget)
+    }
 }
 
 /// What a row's figures are, of processor time.
