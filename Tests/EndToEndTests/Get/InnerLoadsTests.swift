@@ -5,7 +5,7 @@ import Testing
 
 /// `get --json` and `get -v` tell of the loads inside a load, to their end.
 @Suite(.timeLimit(.minutes(1))) struct InnerLoadsTests {
-    private static let relay = TemplateConformanceTests.root.appendingPathComponent(".build/fixtures/relay.so").path
+    private static let relay = PluginConformanceTests.root.appendingPathComponent(".build/fixtures/relay.so").path
     private let program: Program
 
     init() throws { program = try Program() }
