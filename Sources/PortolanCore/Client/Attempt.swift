@@ -244,7 +244,7 @@ extension Attempt {
 
     package func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
         guard begin(.newBody) else { return answer(nil) }
-        let reply = Reply(answer)
+        let reply = Reply(answer, fallback: .some(nil))
         reply.hold()
         next.needsNewBody { reply.answer($0) }
         _ = end(.newBody)

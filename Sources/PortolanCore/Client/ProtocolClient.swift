@@ -44,7 +44,8 @@ public protocol ProtocolClient: AnyObject, Sendable {
 
     /// The request's body has to be sent again from its start.
     ///
-    /// - Parameter answer: called once, from any thread, when this call is over for the order of events, with a body or with `nil` where there is none.
+    /// - Parameter answer: called once, from any thread, when this call is over for the order of events, with a body or with `nil` where there is none
+    ///   or nobody answers.
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void)
 
     /// A question to be answered before the load can go on; see ``AuthenticationChallenge/answer(_:)``. One at a time. An answer that comes at once

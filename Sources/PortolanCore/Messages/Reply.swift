@@ -17,9 +17,16 @@ final class Reply<Value: Sendable>: Sendable {
     }
 
     private let state: Mutex<State>
+    private let fallback: Value?
 
-    init(_ callback: @escaping @Sendable (Value) -> Void) {
+    /// - Parameter fallback: the answer where everybody lets go of the question without one.
+    init(_ callback: @escaping @Sendable (Value) -> Void, fallback: Value? = nil) {
         state = Mutex(State(callback: callback))
+        self.fallback = fallback
+    }
+
+    deinit {
+        if let fallback { answer(fallback) }
     }
 
     func answer(_ answer: Value) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct NewBodyTests {
+    /// Lets go of every question.
+    private final class Silent: LoadDelegate {
+        func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {}
+    }
+
+    /// How often a load that asks for its body again is answered with one, and without.
+    private func answers(_ load: (ManualHandler) throws -> Void) throws -> [Bool] {
+        let answers = Mutex<[Bool]>([])
+        let handler = ManualHandler { load in
+            load.client.needsNewBody { body in answers.withLock { $0.append(body != nil) } }
+        }
+        try load(handler)
+        return answers.withLock { $0 }
+    }
+
+    @Test func aBodyThatCanBeReadTwiceIsGivenAgain() throws {
+        let given = try answers { handler in
+            let request = try Request("x:a", method: .post, body: .text("again"))
+            loader(handler).task(for: request, delegate: RecordingDelegate()).resume()
+        }
+        #expect(given == [true])
+    }
+
+    @Test func aQuestionThatTheDelegateLetsGoOfIsAnsweredWithNone() throws {
+        let given = try answers { handler in loader(handler).task(for: try Request("x:a"), delegate: Silent()).resume() }
+        #expect(given == [false])
+    }
+
+    @Test func aQuestionThatACancelTakesFromTheQueueIsAnsweredWithNone() throws {
+        let given = try answers { handler in
+            let jobs = Mutex<[@Sendable () -> Void]>([])
+            let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
+            let task = loader(handler).task(for: try Request("x:a"), delegate: RecordingDelegate(), on: queue)
+            task.resume()
+            task.cancel()
+            while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() }
+        }
+        #expect(given == [false])
+    }
+}
