@@ -2,9 +2,9 @@
 # Two commands do everything on a fresh Debian 12 with Swift 6.2 or later: `make run` and `make test`.
 
 SWIFT ?= swift
-FORMATTED := Sources Plugins Tests Examples/Embedding Benchmarks Package.swift
+FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run test test-asan test-tsan build plugins fixtures embedding packages bench bench-test bench-plugins format lint clean
+.PHONY: run test test-asan test-tsan fuzz build plugins fixtures embedding packages bench bench-test bench-plugins format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages build plugins
@@ -22,6 +22,10 @@ test-asan: packages fixtures
 # The suites that load no plugin library, under ThreadSanitizer.
 test-tsan: packages
 	scripts/test-tsan.sh
+
+# Each fuzzer for FUZZ_TIME seconds, or FUZZ_TARGET alone; fails where one finds something.
+fuzz: packages
+	@scripts/fuzz.sh
 
 packages:
 	@scripts/packages.sh

@@ -49,6 +49,9 @@ let package = Package(
             dependencies: ["PortolanCore", "PortolanData", "PortolanFile", "PortolanPlugins", httpTypes],
             swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        // What `make fuzz` runs, for FuzzReplayTests; no product.
+        .target(
+            name: "FuzzTargets", dependencies: ["Portolan", logging], path: "Fuzzing/Targets", swiftSettings: strict),
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
@@ -74,6 +77,7 @@ let package = Package(
             name: "PortolanCLITests", dependencies: ["PortolanCLI", "Portolan", "PortolanJSON", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
+        .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
         .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI"], swiftSettings: strict),
     ],
     cLanguageStandard: .c11

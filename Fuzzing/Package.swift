@@ -1,0 +1,37 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import PackageDescription
+
+/// As in the package that is fuzzed.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// Build it with `make fuzz`, which instruments everything; one program per target, `fuzz-NAME`.
+let package = Package(
+    name: "portolan-fuzzing",
+    dependencies: [
+        .package(name: "portolan", path: ".."),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
+    ],
+    targets: [
+        .target(name: "CLibFuzzer", path: "CLibFuzzer"),
+        // The same files as the root package's target of this name, which `make test` replays.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                .product(name: "Portolan", package: "portolan"), .product(name: "Logging", package: "swift-log"),
+            ], path: "Targets", swiftSettings: strict),
+        .target(name: "FuzzDriver", dependencies: ["CLibFuzzer", "FuzzTargets"], path: "Driver", swiftSettings: strict),
+    ]
+        + ["data", "mime", "url", "manifest", "events"].map { name in
+            .executableTarget(
+                name: "fuzz-\(name)", dependencies: ["FuzzDriver", "FuzzTargets"], path: "Executables/\(name)", swiftSettings: strict)
+        }
+)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The bytes of an input, taken from the front.
+struct ByteSource {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) {
+        rest = bytes[...]
+    }
+
+    var isEmpty: Bool { rest.isEmpty }
+
+    /// The next byte; 0 once there is none left.
+    mutating func next() -> UInt8 { rest.popFirst() ?? 0 }
+
+    /// The next byte modulo `count`.
+    mutating func next(below count: UInt8) -> Int { Int(next() % count) }
+
+    mutating func takeRest() -> [UInt8] {
+        defer { rest = [] }
+        return Array(rest)
+    }
+}

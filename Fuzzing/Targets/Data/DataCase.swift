@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// A `data:` URL, loaded in one of four ways: what the delegate hears is what ``DataReference`` says, or the start of it where the load is stopped.
+///
+/// The input's first byte says how, the others are the URL's text.
+struct DataCase {
+    private enum Way: CaseIterable { case whole, head, paused, stopped }
+
+    private let way: Way
+    private let text: String
+
+    /// So many bytes of text, base64 too, are more than one piece of the handler's.
+    private static let largeCount = 90_000
+
+    init(_ input: [UInt8]) {
+        var source = ByteSource(input)
+        let mode = source.next()
+        way = Way.allCases[Int(mode & 3)]
+        var bytes = source.takeRest()
+        if mode & 4 == 0 { bytes = Array("data:".utf8) + bytes }
+        if mode >> 3 == 31 { bytes = Self.enlarged(bytes) }
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The same with what follows the comma repeated until it is large.
+    private static func enlarged(_ bytes: [UInt8]) -> [UInt8] {
+        guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")), comma + 1 < bytes.count else { return bytes }
+        let unit = bytes[(comma + 1)...]
+        let body = repeatElement(unit, count: largeCount / unit.count + 1).joined()
+        return Array(bytes[...comma]) + body
+    }
+
+    private static let loader: Loader = {
+        var configuration = Loader.Configuration.default
+        configuration.timeouts = Timeouts()
+        return Loader(configuration: configuration)
+    }()
+
+    func judge() throws(Finding) {
+        guard let url = try? URLRecord(parsing: text), url.scheme == "data" else { return }
+        let expected = DataReference(url.description)
+        let client = PieceDelegate(answer: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? text.utf8.count % 5 : nil)
+        let task = Self.loader.task(for: Request(url: url, method: way == .head ? .head : .get), delegate: client)
+        task.resume()
+        while !client.heard.hasEnded {
+            let count = client.heard.count
+            task.resume()
+            let heard = client.heard
+            try require(heard.count > count, "a resume brought nothing; \(heard.count) events came before it")
+        }
+        task.cancel()
+        try judge(client.heard, expected)
+    }
+
+    private func judge(_ heard: PieceDelegate.Heard, _ expected: DataReference?) throws(Finding) {
+        if let disorder = heard.disorder { throw Finding(disorder) }
+        if way == .stopped, case .failed(.cancelled)? = heard.end {
+            let isStart = expected.map { $0.body.starts(with: heard.body) } ?? false
+            return try require(isStart, "the bytes before the stop are not the start of the body")
+        }
+        guard let expected else {
+            try require(
+                heard.end == .failed(.badURL), "the URL stands for nothing, and the load ended with \(String(describing: heard.end))")
+            return try require(heard.response == nil, "a response came for a URL that stands for nothing")
+        }
+        try require(heard.end == .finished, "the URL is sound, and the load ended with \(String(describing: heard.end))")
+        let mimeType = heard.response?.mimeType.map { MIMEReference(type: $0) }
+        try require(mimeType == expected.mimeType, "the type is \(String(describing: mimeType)), and has to be \(expected.mimeType)")
+        let length = heard.response?.expectedLength
+        try require(
+            length == Int64(expected.body.count), "the length is \(String(describing: length)), and has to be \(expected.body.count)")
+        let body = way == .head ? [] : expected.body
+        guard heard.body != body else { return }
+        let difference = zip(heard.body, body).enumerated().first { $1.0 != $1.1 }?.offset ?? min(heard.body.count, body.count)
+        throw Finding("of \(heard.body.count) bytes, where \(body.count) are right, that at \(difference) is the first wrong one")
+    }
+}

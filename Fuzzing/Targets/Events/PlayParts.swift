@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Portolan
+
+/// The handler of a play: makes loads that do nothing by themselves.
+struct PlayHandler: ProtocolHandler {
+    let play: EventPlay
+    let identifier = "org.portolan.play"
+    let schemes = SchemeSet.only(["play"])
+
+    var traits: HandlerTraits {
+        var traits: HandlerTraits = []
+        if play.traits.allowsParts { traits.insert(.multipart) }
+        if play.traits.isBlocking { traits.insert(.blocking) }
+        return traits
+    }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        let load = PlayLoad(request, client, play)
+        play.made(load)
+        return load
+    }
+}
+
+/// A load that tells its client what the play says, and counts what it is told.
+final class PlayLoad: ProtocolLoad, @unchecked Sendable {  // … because a play runs on one thread
+    private let request: Request
+    private var client: (any ProtocolClient)?
+    private let play: EventPlay
+    private(set) var starts = 0
+    private(set) var stops = 0
+    private(set) var resumes = 0
+    private var challenges: [(number: Int, challenge: AuthenticationChallenge)] = []
+    private var sentBytes: Int64 = 0
+
+    init(_ request: Request, _ client: any ProtocolClient, _ play: EventPlay) {
+        self.request = request
+        self.client = client
+        self.play = play
+    }
+
+    var lastChallenge: Int? { challenges.last?.number }
+
+    func startLoading() {
+        starts += 1
+        play.started()
+    }
+
+    func stopLoading() { stops += 1 }
+    func resumeLoading() { resumes += 1 }
+
+    func letGo() {
+        client = nil
+        challenges = []
+    }
+
+    static func length(_ number: Int) -> Int64? { number < 8 ? nil : Int64(number - 8) }
+    static func bytes(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: number % 6) }
+
+    /// - Parameter number: which of several forms the event takes.
+    /// - Returns: the client's answer, where it gives one.
+    func call(_ kind: EventKind, _ number: Int) -> Flow? {
+        guard let client else { return nil }
+        switch kind {
+        case .interim: client.didReceiveInterim(Response(url: request.url))
+        case .redirect: return client.wasRedirected(to: request, redirectResponse: Response(url: request.url))
+        case .confirmation:
+            client.cachedResponseIsValid(CachedResponse(response: Response(url: request.url), body: .bytes([])), newer: nil)
+        case .response: return client.didReceive(Response(url: request.url, expectedLength: Self.length(number)), storage: .notAllowed)
+        case .data:
+            let span = Self.bytes(number).span
+            return unsafe client.didLoad(span.bytes)
+        case .trailers: client.didReceiveTrailers([:])
+        case .finish: client.didFinishLoading()
+        case .failure: client.didFail(with: LoadError(.connectionLost, message: "the play says so"))
+        case .challenge: ask(client)
+        case .challengeWithdrawn: client.didCancel(challenges.last?.challenge ?? Self.unknownChallenge)
+        case .sent:
+            sentBytes += 1
+            client.didSend(bodyBytes: 1, total: sentBytes, expected: nil)
+        case .step: client.didReach(.firstByte)
+        case .newBody:
+            let question = play.asks()
+            client.needsNewBody { [play] _ in play.wasAnswered(question) }
+        }
+        return nil
+    }
+
+    private func ask(_ client: any ProtocolClient) {
+        let question = play.asks()
+        let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "play", host: "host")
+        let challenge = AuthenticationChallenge(protectionSpace: space) { [play] _ in play.wasAnswered(question) }
+        challenges.append((question, challenge))
+        client.didReceive(challenge)
+    }
+
+    private static let unknownChallenge = AuthenticationChallenge(
+        protectionSpace: ProtectionSpace(kind: .password(scheme: ""), protocolName: "play", host: "host")
+    ) { _ in }
+}
+
+/// The delegate of a play.
+final class PlayDelegate: LoadDelegate {
+    private let play: EventPlay
+
+    init(play: EventPlay) { self.play = play }
+
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { play.hears(.response) }
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        play.hears(.data(unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }))
+    }
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { play.hears(.interim) }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { play.hears(.trailers) }
+    func loadTask(_ task: LoadTask, didReach step: LoadStep) { play.hears(.step) }
+    func loadTaskDidSend(_ task: LoadTask) { play.hears(.sent) }
+    func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        play.hears(redirectTo: request, decide)
+    }
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { play.hears(challenge) }
+    func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { play.hears(.challengeWithdrawn) }
+    func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) { play.hears(newBody: answer) }
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        play.hears(.end(error.map { Ending(code: $0.code, rule: $0.rule) }))
+    }
+}
+
+/// Breaches are what a play is made of: nobody wants to read of them.
+struct SilentLog: LogHandler {
+    static let logger = Logger(label: "org.portolan.play") { _ in SilentLog() }
+
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.critical
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+    func log(event: LogEvent) {}
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// A MIME type as text and as bytes: parsed as the reference parses it, made of legal parts only, and unchanged by serialising and parsing again.
+enum MIMECase {
+    static func judge(_ input: [UInt8]) throws(Finding) {
+        let text = String(decoding: input, as: UTF8.self)
+        try judge(MIMEType(parsing: text), of: text)
+        // Bytes are ISO-8859-1.
+        var scalars = String.UnicodeScalarView()
+        for byte in input { scalars.append(Unicode.Scalar(byte)) }
+        try judge(MIMEType(parsing: input.span), of: String(scalars))
+    }
+
+    private static func judge(_ type: MIMEType?, of text: String) throws(Finding) {
+        let parsed = type.map { MIMEReference(type: $0) }
+        let expected = MIMEReference(parsing: text)
+        try require(
+            parsed == expected,
+            "\(text.debugDescription) was read as \(String(describing: parsed)), and stands for \(String(describing: expected))")
+        guard let type else { return }
+        try judgeParts(of: type, text)
+        let again = MIMEType(parsing: type.description)
+        try require(again == type, "\(text.debugDescription) serialises as \(type.description.debugDescription), which is another type")
+    }
+
+    private static func judgeParts(of type: MIMEType, _ text: String) throws(Finding) {
+        try require("\(type.type)/\(type.subtype)" == type.essence, "type and subtype of \(text.debugDescription) are not its essence")
+        try require(type.essence == type.essence.lowercased(), "the essence of \(text.debugDescription) is not in lower case")
+        let names = Set(type.parameters.map(\.name))
+        try require(names.count == type.parameters.count, "a name of \(text.debugDescription) comes twice")
+        for parameter in type.parameters {
+            let isNameLegal = !parameter.name.isEmpty && parameter.name.unicodeScalars.allSatisfy(MIMEReference.isToken)
+            let isValueLegal = parameter.value.unicodeScalars.allSatisfy(MIMEReference.isQuotable)
+            try require(isNameLegal && isValueLegal, "\(text.debugDescription) has the illegal parameter \(parameter)")
+            try require(type[parameter: parameter.name] == parameter.value, "\(parameter.name) is not found in \(text.debugDescription)")
+        }
+    }
+}
+
+extension MIMEReference {
+    init(type: MIMEType) {
+        self.init(essence: type.essence, parameters: type.parameters.map { [$0.name, $0.value] })
+    }
+}

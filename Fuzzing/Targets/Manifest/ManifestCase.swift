@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// A manifest: refused at a place that lies in it, on one line, or read; then its values keep the rules, and written as plain JSON it is the same.
+enum ManifestCase {
+    private static let path = "fuzz.plugin.json"
+
+    static func judge(_ input: [UInt8]) throws(Finding) {
+        let manifest: PluginManifest
+        do throws(PluginProblem) {
+            manifest = try PluginManifest(parsing: input, path: path)
+        } catch {
+            return try judge(error, of: input)
+        }
+        try judge(manifest)
+        let text = ManifestText(manifest).text
+        for bytes in [Array(text.utf8), Array("/* before */ \(text) // after".utf8), Array("\u{FEFF}\t\(text)\r\n".utf8)] {
+            let again: PluginManifest
+            do throws(PluginProblem) {
+                again = try PluginManifest(parsing: bytes, path: path)
+            } catch {
+                throw Finding("what was read is refused when it is written again, \(error): \(String(decoding: bytes, as: UTF8.self))")
+            }
+            try require(again == manifest, "what was read is another manifest when it is written again: \(text)")
+        }
+    }
+
+    private static func judge(_ problem: PluginProblem, of input: [UInt8]) throws(Finding) {
+        let text = problem.description
+        try require(
+            !text.unicodeScalars.contains { $0.properties.generalCategory == .control }, "the refusal has control characters: \(text)")
+        try require(text.hasPrefix(path) && text.utf8.count <= 4096, "the refusal does not begin with the path, or is long: \(text)")
+        try require(problem.rule?.id == "MANIF-01", "the refusal names the rule \(problem.rule?.id ?? "-"): \(text)")
+        guard let line = problem.line, let column = problem.column else { return }
+        let lines = input.count(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0xA8 || $0 == 0xA9 }) + 1
+        try require((1...lines).contains(line) && (1...input.count + 1).contains(column), "the refusal's place is not in the file: \(text)")
+    }
+
+    private static func judge(_ manifest: PluginManifest) throws(Finding) {
+        let labels = manifest.identifier.split(separator: ".", omittingEmptySubsequences: false)
+        try require(labels.count > 1 && labels.allSatisfy { !$0.isEmpty }, "\(manifest.identifier.debugDescription) is no reverse DNS name")
+        let version = manifest.version
+        try require(SemanticVersion(version.description) == version, "the version \(version) is not itself")
+        try require(!(version < version), "the version \(version) comes before itself")
+        if let range = manifest.hostVersions {
+            try require(VersionRange(range.text)?.contains(version) == range.contains(version), "the range '\(range.text)' is not itself")
+        }
+        let components = manifest.library.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let isInner = components.allSatisfy { !$0.isEmpty && Substring($0) != ".." }
+        try require(isInner, "the library \(manifest.library.debugDescription) lies outside the manifest's folder")
+        if let digest = manifest.sha256 {
+            let isDigest = digest.utf8.count == 64 && digest.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+            try require(isDigest, "\(digest.debugDescription) is no digest")
+        }
+        if case .only(let schemes) = manifest.schemes {
+            try require(!schemes.isEmpty && Set(schemes).count == schemes.count, "the schemes \(schemes) are none, or one comes twice")
+            for scheme in schemes {
+                let url = try? URLRecord(parsing: "\(scheme)://host/")
+                try require(url.map { $0.scheme == scheme } ?? false, "\(scheme.debugDescription) is no scheme")
+            }
+        }
+        let names = manifest.settings.map(\.name)
+        try require(
+            names == names.sorted() && Set(names).count == names.count, "the settings \(names) are out of order, or one comes twice")
+        for setting in manifest.settings { try judge(setting) }
+        for load in manifest.conformance?.loads ?? [] {
+            try require((try? URLRecord(parsing: load.url)) != nil, "\(load.url.debugDescription) is no URL")
+        }
+    }
+
+    private static func judge(_ setting: PluginSetting) throws(Finding) {
+        let (low, high) = (setting.minimum ?? -.infinity, setting.maximum ?? .infinity)
+        try require(low <= high, "the setting '\(setting.name)' allows no value")
+        let isRight =
+            switch (setting.kind, setting.defaultValue) {
+            case (_, nil), (.string, .text), (.boolean, .truth): true
+            case (.integer, .integer(let value)): (low...high).contains(Double(value))
+            case (.number, .real(let value)): value.isFinite && (low...high).contains(value)
+            default: false
+            }
+        try require(isRight, "the setting '\(setting.name)' has the default \(String(describing: setting.defaultValue))")
+    }
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Shows that each fuzzer finds something: applies its planted bug to a copy of the tree, and fails unless the fuzzer finds it.
+#   Fuzzing/prove.sh [TARGET]      PROVE_TIME: seconds at most for each (120)
+# It begins with the seeds alone. The copy's build folder is kept in .build/fuzzing-proof, so that a second proof compiles little.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+time=${PROVE_TIME:-120}
+copy=$root/.build/fuzzing-proof
+planted=$(cd Fuzzing/Planted && for patch in *.patch; do echo "${patch%.patch}"; done)
+if [ $# -gt 0 ]; then
+    [ -e "Fuzzing/Planted/$1.patch" ] || { echo "there is no Fuzzing/Planted/$1.patch: name one of" $planted >&2; exit 2; }
+    planted=$1
+fi
+
+# Only what differs is copied, so that what was built stays built.
+mirror() {
+    mkdir -p "$copy"
+    (git ls-files -z; git ls-files -z --others --exclude-standard) | while IFS= read -r -d '' file; do
+        [ -e "$file" ] || continue
+        cmp -s "$file" "$copy/$file" || { mkdir -p "$copy/$(dirname "$file")" && cp -p "$file" "$copy/$file" && touch "$copy/$file"; }
+    done
+}
+
+for target in $planted; do
+    mirror
+    patch -s -d "$copy" -p1 < "Fuzzing/Planted/$target.patch" \
+        || { echo "Fuzzing/Planted/$target.patch no longer applies: plant the bug anew" >&2; exit 1; }
+    rm -rf "$copy/.build/fuzzing/corpus/$target" "$copy/Fuzzing/FailCases/$target"
+    if output=$(FUZZ_TARGET=$target FUZZ_TIME=$time "$copy/scripts/fuzz.sh" 2>&1); then
+        echo "$target: the planted bug was NOT found in $time s" >&2
+        exit 1
+    fi
+    case $output in
+    *"FOUND something"*) ;;
+    *) echo "$output" >&2; echo "$target: the fuzzer did not run" >&2; exit 1 ;;
+    esac
+    echo "$target: found the planted bug:" "$(echo "$output" | grep -a '^finding\|^==\|SUMMARY\|after' | head -2 | cut -c1-240 | tr '\n' ' ')"
+done
+mirror

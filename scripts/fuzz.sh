@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the fuzzers and runs each: FUZZ_TIME seconds (300) for each, or for FUZZ_TARGET alone. Fails at the first finding, whose input is
+# then in Fuzzing/FailCases/TARGET/, where `make test` replays it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${FUZZ_TIME:-300}
+scratch=$PWD/.build/fuzzing
+case $time in
+'' | *[!0-9]* | 0) echo "FUZZ_TIME is '$time': give whole seconds, 1 or more" >&2; exit 2 ;;
+esac
+
+targets=$(cd Fuzzing/Executables && echo *)
+if [ -n "${FUZZ_TARGET:-}" ]; then
+    [ -d "Fuzzing/Executables/$FUZZ_TARGET" ] || { echo "FUZZ_TARGET is '$FUZZ_TARGET': it is one of $targets" >&2; exit 2; }
+    targets=$FUZZ_TARGET
+fi
+
+# Everything is instrumented, Portolan's modules too. lld, because gold warns of each of AddressSanitizer's symbols.
+options=(--package-path Fuzzing --scratch-path "$scratch" -c release)
+flags=(--sanitize address -Xswiftc -sanitize=fuzzer,address -Xswiftc -use-ld=lld)
+for target in $targets; do
+    echo "building fuzz-$target"
+    swift build "${options[@]}" "${flags[@]}" --product "fuzz-$target" >"$scratch.log" 2>&1 || { cat "$scratch.log" >&2; exit 1; }
+done
+bin=$(swift build "${options[@]}" --show-bin-path)
+
+export ASAN_OPTIONS=detect_leaks=1
+export LSAN_OPTIONS="suppressions=$PWD/scripts/lsan.supp:print_suppressions=0"
+# libFuzzer reports crashes itself.
+export SWIFT_BACKTRACE=enable=no
+for target in $targets; do
+    corpus=$scratch/corpus/$target
+    mkdir -p "$corpus" "Fuzzing/FailCases/$target"
+    log=$scratch/$target.log
+    dictionary=()
+    [ -e "Fuzzing/Dictionaries/$target.dict" ] && dictionary=("-dict=Fuzzing/Dictionaries/$target.dict")
+    echo "fuzzing $target for $time s"
+    start=$SECONDS
+    if ! "$bin/fuzz-$target" -max_total_time="$time" -timeout=20 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1 \
+        -artifact_prefix="Fuzzing/FailCases/$target/" "${dictionary[@]}" "$corpus" "Fuzzing/Seeds/$target" >"$log" 2>&1; then
+        grep -aE "^finding in|^==.*ERROR|SUMMARY|Fatal error" "$log" | head -5 >&2 || true
+        echo "$target: FOUND something after $((SECONDS - start)) s: $(grep -ao 'Test unit written to .*' "$log" | sed 's/.* //' | tail -1); all of it in $log" >&2
+        rmdir "Fuzzing/FailCases/$target" 2>/dev/null || true
+        exit 1
+    fi
+    rmdir "Fuzzing/FailCases/$target" 2>/dev/null || true
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    speed=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
+    echo "$target: nothing found in $runs executions, $speed a second; peak memory $(sed -n 's/^stat::peak_rss_mb: *//p' "$log") MiB"
+done
