@@ -37,8 +37,12 @@ for target in $targets; do
     [ -e "Fuzzing/Dictionaries/$target.dict" ] && dictionary=("-dict=Fuzzing/Dictionaries/$target.dict")
     echo "fuzzing $target for $time s"
     start=$SECONDS
-    if ! "$bin/fuzz-$target" -max_total_time="$time" -timeout=20 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1 \
-        -artifact_prefix="Fuzzing/FailCases/$target/" "${dictionary[@]}" "$corpus" "Fuzzing/Seeds/$target" >"$log" 2>&1; then
+    limits=(-timeout=20 -rss_limit_mb=4096 -max_len=4096 "-artifact_prefix=Fuzzing/FailCases/$target/")
+    # Leaks are looked for after each seed, and later at the end of the process only: a look takes as long as a thousand inputs.
+    # Inputs that take long get the less of the time.
+    if ! { "$bin/fuzz-$target" "${limits[@]}" Fuzzing/Seeds/"$target"/* \
+        && "$bin/fuzz-$target" -max_total_time="$time" -detect_leaks=0 -entropic_scale_per_exec_time=1 -print_final_stats=1 \
+            "${limits[@]}" "${dictionary[@]}" "$corpus" "Fuzzing/Seeds/$target"; } >"$log" 2>&1; then
         grep -aE "^finding in|^==.*ERROR|SUMMARY|Fatal error" "$log" | head -5 >&2 || true
         echo "$target: FOUND something after $((SECONDS - start)) s: $(grep -ao 'Test unit written to .*' "$log" | sed 's/.* //' | tail -1); all of it in $log" >&2
         rmdir "Fuzzing/FailCases/$target" 2>/dev/null || true
