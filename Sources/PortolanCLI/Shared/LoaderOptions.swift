@@ -33,7 +33,7 @@ struct LoaderOptions: ParsableArguments {
             }
         }
         var configuration = Loader.Configuration.default
-        for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings) }
+        for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
         let registry = ProtocolRegistry.builtIn()
         catalogue.register(in: registry)
         return LoaderSetup(configuration: configuration, registry: registry, strays: catalogue.strays)

@@ -10,6 +10,7 @@ enum NamedPlugin {
     /// A folder and what is called `….json` has a manifest; everything else is a library.
     init(at path: String, in catalogue: PluginCatalogue) throws(Failure) {
         guard path.hasSuffix(".json") || FileSystem.kind(at: path) == .directory else {
+            for warning in PluginCatalogue.warnings(ofLibraryAt: path) { Diagnostics.warn("\(warning)") }
             self = .library(path: path)
             return
         }
@@ -24,11 +25,11 @@ enum NamedPlugin {
     }
 
     /// In the order in which they are to be asked: the reverse of that of registration.
-    func handlers(with settings: [PluginSettingArgument]) throws(Failure) -> [any ProtocolHandler] {
+    func handlers(with settings: [PluginSettingArgument], in catalogue: PluginCatalogue) throws(Failure) -> [any ProtocolHandler] {
         let values = try values(of: settings)
         do throws(LoadError) {
             switch self {
-            case .library(let path): return try Plugin(contentsOf: path).handlers.reversed()
+            case .library(let path): return try catalogue.open(libraryAt: path).handlers.reversed()
             case .installed(let plugin): return try plugin.open(settings: values).handlers.reversed()
             }
         } catch {

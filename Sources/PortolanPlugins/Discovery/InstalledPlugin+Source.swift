@@ -8,8 +8,8 @@ import Synchronization
 final class InstalledPluginSource: HandlerSource {
     private let plugin: InstalledPlugin
     private let logger: Logger
-    /// What went wrong with the library as it was then: while it stays the same there is no use in trying again.
-    private let failure = Mutex((error: LoadError, library: FileStatus.Identity?)?.none)
+    /// What went wrong with the files as they were then: while they stay the same there is no use in trying again.
+    private let failure = Mutex((error: LoadError, files: [FileStatus?])?.none)
 
     init(_ plugin: InstalledPlugin, logger: Logger) {
         self.plugin = plugin
@@ -20,15 +20,15 @@ final class InstalledPluginSource: HandlerSource {
     var schemes: SchemeSet { plugin.manifest.schemes }
 
     func makeHandlers() throws(LoadError) -> [any ProtocolHandler] {
-        // `try?` because a library that is not there has no identity, and may come.
-        let library = try? FileStatus(at: plugin.libraryPath).identity
-        if let failure = failure.withLock({ $0 }), failure.library == library { throw failure.error }
+        // `try?` because a library that is not there may come.
+        let files = [plugin.libraryPath, plugin.folder].map { try? FileStatus(following: $0) }
+        if let failure = failure.withLock({ $0 }), failure.files == files { throw failure.error }
         do throws(LoadError) {
             let handlers = try plugin.open(logger: logger).handlers
             logger.debug("opened", metadata: ["plugin": "\(identifier)", "library": "\(plugin.libraryPath)"])
             return handlers
         } catch {
-            failure.withLock { $0 = (error, library) }
+            failure.withLock { $0 = (error, files) }
             throw error
         }
     }

@@ -26,7 +26,7 @@ public struct InstalledPlugin: Sendable {
 
     public var identifier: String { manifest.identifier }
     /// Where the manifest lies.
-    public var folder: String { manifestPath.lastIndex(of: "/").map { String(manifestPath[..<$0]) } ?? "." }
+    public var folder: String { Folder.parent(of: manifestPath) ?? "." }
     public var libraryPath: String { "\(folder)/\(manifest.library)" }
 
     /// What can be said against it without a look at its library.

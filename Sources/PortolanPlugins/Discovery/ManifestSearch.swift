@@ -13,6 +13,8 @@ struct ManifestSearch {
     typealias Finding = Result<(manifest: PluginManifest, path: String), PluginProblem>
 
     private var trusted = TrustedPaths()
+    /// Paths without links of what was searched and read: what two ways lead to is one.
+    private var seen: Set<[UInt8]> = []
 
     /// What lies in a folder, by name. A folder that is not there holds nothing.
     mutating func findings(in folder: PluginSearchPath.Folder) -> [Finding] {
@@ -25,7 +27,8 @@ struct ManifestSearch {
                 throw PluginProblem(folder.path, nil, "there is no such folder to search for plugins; make it, or do not name it")
             }
             let path = try trusted.resolve(folder.path)
-            return try entries(of: path).flatMap { findings(at: $0, in: path) }
+            guard seen.insert(Array(path.utf8)).inserted else { return [] }
+            return try Self.entries(of: path).flatMap { findings(at: $0, in: path) }
         } catch {
             return [.failure(error)]
         }
@@ -33,22 +36,23 @@ struct ManifestSearch {
 
     private mutating func findings(at entry: Folder.Entry, in folder: String) -> [Finding] {
         let path = "\(folder)/\(entry.name)"
-        if entry.name.hasSuffix(PluginManifest.fileNameEnd) { return [read(path)] }
+        if entry.name.hasSuffix(PluginManifest.fileNameEnd) { return read(path) }
         guard !entry.isFile else { return [] }
         do throws(PluginProblem) {
             guard Self.isFolder(path) else { return [] }
-            return try Self.manifests(in: try trusted.resolve(path), named: entry.name).map { read($0) }
+            return try Self.manifests(in: try trusted.resolve(path), named: entry.name).flatMap { read($0) }
         } catch {
             return [.failure(error)]
         }
     }
 
-    private mutating func read(_ path: String) -> Finding {
+    private mutating func read(_ path: String) -> [Finding] {
         do throws(PluginProblem) {
             let resolved = try trusted.resolve(path)
-            return .success((try Self.read(resolved), resolved))
+            guard seen.insert(Array(resolved.utf8)).inserted else { return [] }
+            return [.success((try Self.read(resolved), resolved))]
         } catch {
-            return .failure(error)
+            return [.failure(error)]
         }
     }
 
@@ -61,17 +65,14 @@ struct ManifestSearch {
         }
     }
 
-    private func entries(of path: String) throws(PluginProblem) -> [Folder.Entry] {
-        try Self.entries(of: path)
-    }
-
     // MARK: Without a look at who can change what
 
     /// The manifest that a user named, or the one in the folder that they named.
     static func manifest(named text: String) throws(PluginProblem) -> (PluginManifest, path: String) {
         let path = try absolute(text)
         guard isFolder(path) else { return (try read(path), path) }
-        let found = try manifests(in: path, named: path.split(separator: "/").last.map(String.init) ?? "")
+        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.utf8.index(after: $0)...]) } ?? path
+        let found = try manifests(in: path, named: name)
         guard let manifest = found.first else {
             throw PluginProblem(
                 path, .manifestIsValid, "no manifest NAME\(PluginManifest.fileNameEnd) lies in this folder; write one, or name the library")
@@ -90,7 +91,7 @@ struct ManifestSearch {
     private static func read(_ path: String) throws(PluginProblem) -> PluginManifest {
         let bytes: [UInt8]
         do throws(SystemCallError) {
-            bytes = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit).bytes
+            bytes = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
         } catch {
             throw PluginProblem(path, .manifestIsValid, "the manifest can't be read: \(error)")
         }
@@ -110,7 +111,7 @@ struct ManifestSearch {
         return unsafe stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
-    private static func absolute(_ path: String) throws(PluginProblem) -> String {
+    static func absolute(_ path: String) throws(PluginProblem) -> String {
         guard let resolved = unsafe realpath(path, nil) else {
             throw PluginProblem(path, nil, "there is no such plugin: \(SystemCallError.last); check the path")
         }

@@ -36,7 +36,7 @@ public struct PluginCatalogue: Sendable {
                     if let first = known[plugin.identifier] {
                         plugin.problem = PluginProblem(
                             path, .identifierIsUnique,
-                            "\(plugin.identifier) is also in '\(first)', which is found first and used; remove one")
+                            "\(plugin.identifier) is also in '\(first)', which is found first; remove one")
                     }
                     known[plugin.identifier] = known[plugin.identifier] ?? path
                     plugins.append(plugin)
@@ -84,15 +84,37 @@ public struct PluginCatalogue: Sendable {
         var plugin = InstalledPlugin(manifest, at: manifestPath, policy: policy, isNamedByUser: true)
         // `try?` because why the library can't be used is told when it is opened.
         if (try? FileStatus(at: plugin.libraryPath)) == nil {
-            guard let installed = plugins.first(where: { $0.identifier == plugin.identifier && $0.problem == nil }) else {
+            guard let installed = self[plugin.identifier] else {
                 throw PluginProblem(
                     plugin.libraryPath, .libraryOpens,
                     "there is no library, and no plugin \(plugin.identifier) is installed; build it first")
             }
             return installed
         }
-        var trusted = TrustedPaths()
-        do throws(PluginProblem) { _ = try trusted.resolve(plugin.libraryPath) } catch { plugin.warnings.append(error) }
+        plugin.warnings = Self.warnings(ofLibraryAt: plugin.libraryPath)
         return plugin
+    }
+
+    /// Opens a library that a user named by its path, with no manifest to tell of it.
+    ///
+    /// What the policy says of its identifier holds for it, too. That identifier is known once the library is open: this keeps a denied plugin from
+    /// serving, not its library from being mapped.
+    public func open(libraryAt path: String) throws(LoadError) -> Plugin {
+        try Plugin(contentsOf: path, configuration: PluginConfiguration(), logger: logger) { descriptor throws(PluginProblem) in
+            if let objection = policy.objection(to: descriptor.identifier) { throw PluginProblem(path, nil, objection) }
+            try LibraryDigest.check(path, against: policy.pins(of: descriptor.identifier))
+        }
+    }
+
+    /// What is worth a word of a library that a user named by its path: that others can change it.
+    public static func warnings(ofLibraryAt path: String) -> [PluginProblem] {
+        var trusted = TrustedPaths()
+        do throws(PluginProblem) {
+            _ = try trusted.resolve(path.utf8.first == UInt8(ascii: "/") ? path : ManifestSearch.absolute(path))
+        } catch {
+            // What is not there is an error of its own when it is opened.
+            return error.rule == .filesAreTrusted ? [error] : []
+        }
+        return []
     }
 }

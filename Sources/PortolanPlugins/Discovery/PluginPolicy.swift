@@ -34,13 +34,10 @@ public struct PluginPolicy: Sendable {
         return policy
     }
 
-    /// Adds what the file at `path` says, if there is one.
+    /// Adds what the file at `path`, which is absolute, says, if there is one. Where others can change it, no plugin is used.
     public mutating func add(contentsOf path: String) {
         do throws(SystemCallError) {
-            let (bytes, status) = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
-            if let objection = Owner.current.objection(to: status, isAbove: false) {
-                problem = problem ?? PluginProblem(path, .filesAreTrusted, objection)
-            }
+            let bytes = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
             add(bytes, of: path)
         } catch {
             if !error.isMissing { problem = problem ?? PluginProblem(path, nil, "the policy can't be read: \(error)") }
@@ -49,6 +46,8 @@ public struct PluginPolicy: Sendable {
 
     private mutating func add(_ bytes: [UInt8], of path: String) {
         do throws(PluginProblem) {
+            var trusted = TrustedPaths()
+            _ = try trusted.resolve(path)
             let value = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try PolicyFile(value) }
             if let allowed = value.allowed { allowLists.append(allowed) }
             denied += value.denied
@@ -60,7 +59,7 @@ public struct PluginPolicy: Sendable {
     }
 
     private static func patterns(in list: String) -> [String] {
-        list.split(separator: ",").map { String($0.drop { $0 == " " }) }
+        list.split(separator: ",").map { $0.split(separator: " ").joined(separator: " ") }
     }
 
     /// Why the plugin may not be used; `nil` where it may.
@@ -110,10 +109,7 @@ private struct PolicyFile {
             try object.optional("settings") { value throws(ManifestProblem) in
                 try ManifestObject(value, names: nil).map { identifier, value throws(ManifestProblem) in
                     try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in
-                        guard let scalar = PropertyValue(value) else {
-                            throw ManifestProblem("is \(value.kind), where a string, a number, true or false is needed")
-                        }
-                        return (identifier, name, scalar)
+                        (identifier, name, try value.scalar("a string, a number, true or false"))
                     }
                 }.flatMap { $0 }
             } ?? []

@@ -66,6 +66,6 @@ enum Environment {
     static var executableFolder: String? {
         // `try?` because without /proc there is no such folder to be searched.
         let path = try? Folder.linkTarget(of: "/proc/self/exe")
-        return path.flatMap { path in path.lastIndex(of: "/").map { String(path[..<$0]) } }
+        return path.flatMap(Folder.parent)
     }
 }

@@ -173,6 +173,14 @@ extension JSONValue {
         return number
     }
 
+    /// - Parameter words: what is needed.
+    func scalar(_ words: String) throws(ManifestProblem) -> PropertyValue {
+        if let scalar = PropertyValue(self) { return scalar }
+        // A number that is none of PropertyValue's: that is said of it.
+        if case .number = self { _ = try real() }
+        throw ManifestProblem("is \(kind), where \(words) is needed")
+    }
+
     func list<Value>(
         _ counts: ClosedRange<Int>, _ read: (JSONValue) throws(ManifestProblem) -> Value
     ) throws(ManifestProblem) -> [Value] {

@@ -32,7 +32,8 @@ extension PluginSetting {
     init(_ name: String, _ value: JSONValue) throws(ManifestProblem) {
         guard Self.isName(name) else {
             throw ManifestProblem(
-                "is no name for a setting: begin with a letter, go on with letters, digits, '-' and '_', 64 in all", at: JSONPath().name)
+                "'\(Text.oneLine(name, limit: 80))' is no name for a setting: begin with a letter, go on with letters, digits, '-' and '_', 64 in all",
+                at: JSONPath().name)
         }
         let object = try ManifestObject(value, names: Self.names)
         let kind = try object.required("type") { value throws(ManifestProblem) in
@@ -60,8 +61,7 @@ extension PluginSetting {
 
     /// A value from a manifest or a policy, checked.
     func value(_ value: JSONValue) throws(ManifestProblem) -> PropertyValue {
-        guard let scalar = PropertyValue(value) else { throw ManifestProblem("is \(value.kind), where \(kind.words) is needed") }
-        return try self.value(scalar)
+        try self.value(value.scalar(kind.words))
     }
 
     /// A value that a user gives, checked. An integer serves as a number.

@@ -19,7 +19,7 @@ struct FileStatus: Equatable {
     let size: Int64
     let identity: Identity
 
-    /// Changes when another file takes the name, or this one is written to.
+    /// Changes when another file takes the name, or when this one, its owner or its permissions are changed.
     struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
@@ -29,7 +29,7 @@ struct FileStatus: Equatable {
 
     var isSticky: Bool { permissions & S_ISVTX != 0 }
 
-    private init(_ information: stat) {
+    init(_ information: stat) {
         switch information.st_mode & S_IFMT {
         case S_IFREG: kind = .regular
         case S_IFDIR: kind = .folder
@@ -41,13 +41,20 @@ struct FileStatus: Equatable {
         size = Int64(information.st_size)
         identity = Identity(
             device: UInt64(information.st_dev), inode: UInt64(information.st_ino), size: Int64(information.st_size),
-            seconds: Int(information.st_mtim.tv_sec), nanoseconds: Int(information.st_mtim.tv_nsec))
+            seconds: Int(information.st_ctim.tv_sec), nanoseconds: Int(information.st_ctim.tv_nsec))
     }
 
     /// Of the file at `path`, of a symbolic link itself: `lstat(2)`.
     init(at path: String) throws(SystemCallError) {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { throw .last }
+        self.init(information)
+    }
+
+    /// Of what the path leads to: `stat(2)`.
+    init(following path: String) throws(SystemCallError) {
+        var information = stat()
+        guard unsafe stat(path, &information) == 0 else { throw .last }
         self.init(information)
     }
 
@@ -64,7 +71,8 @@ struct SystemCallError: Error, Equatable, CustomStringConvertible {
     let number: CInt
 
     static var last: Self { Self(number: errno) }
-    static let none = Self(number: ENOENT)
+    static let notFolder = Self(number: ENOTDIR)
+    static let tooLarge = Self(number: EFBIG)
 
     /// Nothing has that name.
     var isMissing: Bool { number == ENOENT || number == ENOTDIR }

@@ -33,10 +33,10 @@ enum Folder {
         return entries.sorted { $0.name < $1.name }
     }
 
-    /// The bytes of a regular file, with its status when it was opened. It is not waited for: a FIFO is refused.
+    /// The bytes of a regular file. It is not waited for: a FIFO is refused.
     ///
     /// - Parameter limit: no more than this and one byte are read.
-    static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> (bytes: [UInt8], status: FileStatus) {
+    static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw .last }
         defer { close(descriptor) }
@@ -54,7 +54,12 @@ enum Folder {
             }
         }
         if let failure { throw failure }
-        return (bytes, status)
+        return bytes
+    }
+
+    /// What stands before the last slash; `nil` where there is none. By bytes: to `String`, a slash before a combining mark is none.
+    static func parent(of path: String) -> String? {
+        path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) }
     }
 
     /// What a symbolic link holds: `readlink(2)`.

@@ -5,7 +5,8 @@ struct TrustedPaths {
     /// `nil`: nothing is objected to.
     private let owner: Owner?
     /// Folders that were looked at: nobody else can put another in their place. With what there is to say against them as the last one.
-    private var known: [String: String?] = [:]
+    /// By their bytes, as the kernel compares names: to `String`, é in one code point is é in two.
+    private var known: [[UInt8]: String?] = [:]
 
     init(owner: Owner? = .current) {
         self.owner = owner
@@ -18,24 +19,36 @@ struct TrustedPaths {
     mutating func resolve(_ path: String) throws(PluginProblem) -> String {
         var rest = Array(Self.components(of: path).reversed())
         var (current, links) = ("", 0)
-        var objection = try check("/")
+        var objection = try checkRoot()
         while let component = rest.popLast() {
             if component == ".." {
-                current = Self.parent(of: current)
-                objection = known[current.isEmpty ? "/" : current] ?? nil
+                guard current.isEmpty || known[Array(current.utf8)] != nil else {
+                    throw PluginProblem(current, nil, "it can't be looked at: \(SystemCallError.notFolder)")
+                }
+                current = Folder.parent(of: current) ?? ""
+                objection = known[Array((current.isEmpty ? "/" : current).utf8)] ?? nil
                 continue
             }
             let next = "\(current)/\(component)"
-            if known[next] == nil, try status(of: next).kind == .link {
+            let key = Array(next.utf8)
+            if let folder = known[key] {
+                (current, objection) = (next, folder)
+                continue
+            }
+            let status = try status(of: next)
+            if status.kind == .link {
                 links += 1
                 guard links <= 40 else { throw PluginProblem(path, .filesAreTrusted, "its symbolic links go in a circle; mend them") }
-                try checkLink(next)
+                if let objection = owner?.objection(to: status, isAbove: true) { throw PluginProblem(next, .filesAreTrusted, objection) }
                 let target = try read(next)
-                if target.hasPrefix("/") { current = "" }
+                if target.utf8.first == UInt8(ascii: "/") {
+                    current = ""
+                    objection = try checkRoot()
+                }
                 rest += Self.components(of: target).reversed()
                 continue
             }
-            objection = try check(next)
+            objection = try check(next, key, status)
             current = next
         }
         let resolved = current.isEmpty ? "/" : current
@@ -44,19 +57,21 @@ struct TrustedPaths {
     }
 
     /// - Returns: what there is to say against it as the last one of a path.
-    private mutating func check(_ path: String) throws(PluginProblem) -> String? {
-        if let known = known[path] { return known }
-        let status = try status(of: path)
-        if let objection = owner?.objection(to: status, isAbove: true) { throw PluginProblem(path, .filesAreTrusted, objection) }
-        let last = owner?.objection(to: status, isAbove: false)
-        if status.kind == .folder { known[path] = .some(last) }
+    private mutating func check(_ path: String, _ key: [UInt8], _ status: FileStatus) throws(PluginProblem) -> String? {
+        guard let owner else {
+            if status.kind == .folder { known[key] = .some(nil) }
+            return nil
+        }
+        if let objection = owner.objection(to: status, isAbove: true) { throw PluginProblem(path, .filesAreTrusted, objection) }
+        let last = owner.objection(to: status, isAbove: false)
+        if status.kind == .folder { known[key] = .some(last) }
         return last
     }
 
-    private func checkLink(_ path: String) throws(PluginProblem) {
-        if let objection = owner?.objection(to: try status(of: path), isAbove: true) {
-            throw PluginProblem(path, .filesAreTrusted, objection)
-        }
+    private mutating func checkRoot() throws(PluginProblem) -> String? {
+        let key = [UInt8(ascii: "/")]
+        if let known = known[key] { return known }
+        return try check("/", key, try status(of: "/"))
     }
 
     private func status(of path: String) throws(PluginProblem) -> FileStatus {
@@ -77,9 +92,5 @@ struct TrustedPaths {
 
     private static func components(of path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }.filter { $0 != "." }
-    }
-
-    private static func parent(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
     }
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import PortolanCore
+
+/// The SHA-256 of a library, by which its user knows it again.
+enum LibraryDigest {
+    /// All of a library is read for its digest: none has more bytes.
+    private static let sizeLimit = 1 << 30
+
+    /// In lower-case hexadecimal.
+    static func ofFile(at path: String) throws(SystemCallError) -> String {
+        let bytes = try Folder.contents(of: path, atMost: sizeLimit)
+        guard bytes.count <= sizeLimit else { throw .tooLarge }
+        return SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// Reads the library only where a digest is pinned.
+    ///
+    /// - Parameter pins: in lower-case hexadecimal; each has to agree.
+    /// - Throws: MANIF-04
+    static func check(_ path: String, against pins: [String]) throws(PluginProblem) {
+        guard !pins.isEmpty else { return }
+        let digest: String
+        do throws(SystemCallError) {
+            digest = try ofFile(at: path)
+        } catch {
+            throw PluginProblem(path, .pinnedDigestAgrees, "the library's digest can't be compared with its pin: \(error)")
+        }
+        guard let other = pins.first(where: { $0 != digest }) else { return }
+        throw PluginProblem(
+            path, .pinnedDigestAgrees,
+            "the library's SHA-256 is \(digest), and \(other) is pinned; install what was pinned, or pin this one if you trust it")
+    }
+}
