@@ -32,7 +32,7 @@ extension PluginManifest {
               "description": "The shared library's path from this file's folder, and in it: no '..', no '/' in front.",
               "type": "string",
               "maxLength": 1024,
-              "pattern": "^(?!\\.{1,2}(/|$))[^/]+(/(?!\\.{1,2}(/|$))[^/]+)*$"
+              "pattern": "^(?!\\.{1,2}(/|$))[^/\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+(/(?!\\.{1,2}(/|$))[^/\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+)*$"
             },
             "sha256": { "description": "The library's digest; another library is not opened.", "$ref": "#/$defs/sha256" },
             "schemes": {
@@ -93,7 +93,7 @@ extension PluginManifest {
               "properties": {
                 "url": { "description": "Absolute.", "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9+.-]*:" },
                 "status": { "type": "integer", "minimum": 100, "maximum": 599 },
-                "mime": { "description": "Without parameters, in lower case.", "type": "string", "pattern": "^[^/;A-Z]+/[^/;A-Z]+$" },
+                "mime": { "description": "Without parameters, in lower case.", "type": "string", "pattern": "^[a-z0-9!#$%&'*+.^_`|~-]+/[a-z0-9!#$%&'*+.^_`|~-]+$" },
                 "length": { "description": "Of the body, in bytes.", "type": "integer", "minimum": 0 },
                 "sha256": { "description": "Of the body.", "$ref": "#/$defs/sha256" },
                 "tags": {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Manifests in plain JSON, with what the decoder and the published schema say of them.
+struct SchemaCase: Sendable {
+    enum Verdict {
+        case valid, invalid
+        /// The decoder refuses what the schema lets pass: a schema compares no values with each other, and counts code points where the decoder
+        /// counts bytes.
+        case onlyForTheSchema
+    }
+
+    let json: String
+    let verdict: Verdict
+
+    private init(_ verdict: Verdict, _ json: String) {
+        (self.json, self.verdict) = (json, verdict)
+    }
+
+    private static func cases(_ verdict: Verdict, _ name: String, _ values: [String?]) -> [Self] {
+        values.map { Self(verdict, ManifestText.with([name: $0])) }
+    }
+
+    private static func loads(_ verdict: Verdict, _ members: [String]) -> [Self] {
+        members.map { Self(verdict, ManifestText.load("{\"url\": \"x:1\", \($0)}")) }
+    }
+
+    private static func settings(_ verdict: Verdict, _ settings: [String]) -> [Self] {
+        settings.map { Self(verdict, ManifestText.setting($0)) }
+    }
+
+    static let all: [Self] =
+        [Self(.valid, ManifestText.with()), Self(.invalid, "[]"), Self(.invalid, "{}"), Self(.invalid, "null")]
+        + ["identifier", "name", "vendor", "version", "library", "schemes"].flatMap { cases(.invalid, $0, [nil, "null", "{}"]) }
+        + cases(.invalid, "unknown", ["1"]) + cases(.valid, "$schema", ["\"x\""]) + cases(.invalid, "$schema", ["1"])
+        + cases(.valid, "identifier", ["\"a.b\"", "\"A-1_.9\"", "\"a.\(String(repeating: "b", count: 253))\""])
+        + cases(
+            .invalid, "identifier",
+            ["\"a\"", "\"a.\"", "\".a\"", "\"a..b\"", "\"a b.c\"", "\"é.b\"", "\"a.\(String(repeating: "b", count: 254))\""])
+        + cases(.valid, "name", ["\"é 😀\"", "\"\(String(repeating: "x", count: 1024))\""])
+        + cases(.invalid, "name", ["\"\"", "\"a\\tb\"", "\"\\u0085\"", "\"\\u2028\"", "\"\(String(repeating: "x", count: 1025))\"", "7"])
+        + cases(.onlyForTheSchema, "name", ["\"\(String(repeating: "é", count: 513))\""])
+        + cases(.valid, "version", ["\"0.0.0\"", "\"1.0.0-a.1+b\"", "\"1.0.0--\""])
+        + cases(.invalid, "version", ["\"1\"", "\"01.0.0\"", "\"1.0.0-01\"", "\"1.0.0+\"", "\"v1.0.0\"", "1"])
+        + cases(.onlyForTheSchema, "version", ["\"18446744073709551616.0.0\""])
+        + cases(.valid, "description", ["\"d\""]) + cases(.invalid, "description", ["\"\"", "false"])
+        + cases(.valid, "library", ["\"a/b/c.so\"", "\"...\"", "\"..a\"", "\".a/b\""])
+        + cases(
+            .invalid, "library",
+            ["\"\"", "\"/a\"", "\"a/\"", "\"a//b\"", "\"..\"", "\"a/../b\"", "\"a/.\"", "\"a\\u0000b\"", "\"a\\u001b\""])
+        + cases(.valid, "sha256", ["\"\(String(repeating: "aF", count: 32))\""])
+        + cases(.invalid, "sha256", ["\"\(String(repeating: "a", count: 63))\"", "\"\(String(repeating: "g", count: 64))\"", "\"\""])
+        + cases(.valid, "schemes", ["\"any\"", "[\"a\"]", "[\"a+.-9\", \"b\"]"])
+        + cases(.invalid, "schemes", ["\"x\"", "[]", "[\"A\"]", "[\"9\"]", "[\"a\", \"a\"]", "[\"\"]", "[1]"])
+        + cases(.valid, "hostVersions", ["\">=0.1.0\"", "\" >0.1.0  <=1.0.0-a+b =1.0.0 \""])
+        + cases(
+            .invalid, "hostVersions",
+            ["\"\"", "\"1.0.0\"", "\"^1.0.0\"", "\">= 1.0.0\"", "\"\(String(repeating: ">1.0.0 ", count: 9))\"", "1"])
+        + cases(.onlyForTheSchema, "hostVersions", ["\">=1\"", "\">=01.0.0\""])
+        + cases(.valid, "settings", ["{}"]) + cases(.invalid, "settings", ["[]", "{\"9\": {\"type\": \"string\"}}", "{\"s\": {}}"])
+        + settings(
+            .valid,
+            [
+                #"{"type": "string", "default": "x", "required": true, "description": "d"}"#,
+                #"{"type": "number", "minimum": 1, "maximum": 2.5}"#,
+                #"{"type": "boolean", "default": true}"#,
+            ])
+        + settings(
+            .invalid,
+            [
+                #"{"type": "text"}"#, #"{"type": "string", "x": 1}"#, #"{"type": "string", "default": null}"#,
+                #"{"type": "string", "required": "x"}"#,
+                #"{"type": "number", "minimum": "1"}"#, #"{"type": "string", "description": ""}"#, #"{"type": "integer", "default": [1]}"#,
+            ])
+        + settings(
+            .onlyForTheSchema,
+            [
+                #"{"type": "string", "default": 1}"#, #"{"type": "number", "minimum": 2, "maximum": 1}"#,
+                #"{"type": "string", "minimum": 1}"#,
+                #"{"type": "integer", "minimum": 2, "default": 1}"#, #"{"type": "integer", "default": 1.5}"#,
+            ])
+        + cases(
+            .invalid, "conformance",
+            [
+                "{}", "[]", "{\"loads\": []}", "{\"loads\": [{}]}", "{\"loads\": [{\"url\": \"x\"}]}",
+                "{\"loads\": [{\"url\": \"x:\"}], \"y\": 1}",
+            ])
+        + loads(
+            .valid,
+            [
+                #""status": 100"#, #""status": 599"#, #""mime": "a/b+c""#, #""length": 0"#, #""tags": []"#,
+                #""tags": ["small", "hangs"]"#, #""error": "notFound""#, #""error": "a.b:1""#,
+                #""credential": {"username": "", "password": ""}"#,
+                #""needs": []"#, #""needs": ["x"]"#,
+            ])
+        + loads(
+            .invalid,
+            [
+                #""status": 99"#, #""status": 600"#, #""status": "200""#, #""status": 200.5"#, #""mime": "a""#, #""mime": "a/b;c=d""#,
+                #""mime": "A/b""#,
+                #""mime": "a b/c""#, #""length": -1"#, #""tags": ["x"]"#, #""tags": "small""#, #""error": """#, #""error": 1"#,
+                #""credential": {"username": ""}"#, #""credential": {"username": "", "password": "", "x": 1}"#, #""needs": [""]"#,
+                #""needs": "x""#, #""x": 1"#,
+            ])
+        + loads(.onlyForTheSchema, [#""error": "nosuch""#, #""status": 2e2"#, #""length": 9223372036854775808"#])
+        + [Self(.onlyForTheSchema, ManifestText.load("{\"url\": \"http://x%20y/\"}"))]
+}

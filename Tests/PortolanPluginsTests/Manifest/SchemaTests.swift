@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import PortolanPlugins
+
+/// The published schema and the decoder agree, as an implementation of JSON Schema that is not ours sees it.
+@Suite struct SchemaTests {
+    private static let root = URL(filePath: Fixtures.folder).deletingLastPathComponent().deletingLastPathComponent()
+
+    /// Debian's python3-jsonschema says of each document in an array whether the schema allows it.
+    private static let judge = """
+        import json, jsonschema, sys
+        schema = json.load(open(sys.argv[1]))
+        jsonschema.Draft202012Validator.check_schema(schema)
+        validator = jsonschema.Draft202012Validator(schema)
+        print(json.dumps([validator.is_valid(json.loads(text)) for text in json.load(open(sys.argv[2]))]))
+        """
+
+    private static func verdicts(on texts: [String]) throws -> [Bool] {
+        let folder = try TestFolder()
+        let cases = try folder.file("cases.json", String(decoding: JSONEncoder().encode(texts), as: UTF8.self))
+        let schema = try folder.file("schema.json", PluginManifest.schema)
+        let (process, output) = (Process(), try folder.file("verdicts.json"))
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        process.arguments = ["-c", judge, schema, cases]
+        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output))
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "is python3-jsonschema installed? 'make packages' does that")
+        return try JSONDecoder().decode([Bool].self, from: Data(contentsOf: URL(filePath: output)))
+    }
+
+    @Test func thePublishedFileIsTheSchema() throws {
+        let published = try String(contentsOf: Self.root.appendingPathComponent("docs/plugin-manifest.schema.json"), encoding: .utf8)
+        #expect(published == PluginManifest.schema)
+    }
+
+    @Test func theSchemaAndTheDecoderAgree() throws {
+        let verdicts = try Self.verdicts(on: SchemaCase.all.map(\.json))
+        #expect(verdicts.count == SchemaCase.all.count)
+        for (subject, isValid) in zip(SchemaCase.all, verdicts) {
+            let isRead = (try? PluginManifest(parsing: Array(subject.json.utf8), path: "m")) != nil
+            #expect(isRead == (subject.verdict == .valid), "the decoder, of \(subject.json.prefix(400))")
+            #expect(isValid == (subject.verdict != .invalid), "the schema, of \(subject.json.prefix(400))")
+        }
+    }
+
+    @Test func theManifestsInThisPackageAreValid() throws {
+        let plugins = Self.root.appendingPathComponent("Plugins")
+        let manifests = try FileManager.default.subpathsOfDirectory(atPath: plugins.path).filter {
+            $0.hasSuffix(PluginManifest.fileNameEnd)
+        }
+        #expect(manifests.contains("Template/Template.plugin.json"))
+        let texts = try manifests.map { try String(contentsOf: plugins.appendingPathComponent($0), encoding: .utf8) }
+        for (name, text) in zip(manifests, texts) { _ = try PluginManifest(parsing: Array(text.utf8), path: name) }
+        #expect(try Self.verdicts(on: texts) == texts.map { _ in true })
+    }
+
+    /// A name that only one of them knows would be a lie of the other.
+    @Test func theSchemaKnowsTheNamesOfTheDecoder() throws {
+        let schema = try JSONSerialization.jsonObject(with: Data(PluginManifest.schema.utf8)) as? [String: Any]
+        let names = (schema?["properties"] as? [String: Any])?.keys.sorted()
+        #expect(names == PluginManifest.names.sorted())
+    }
+}

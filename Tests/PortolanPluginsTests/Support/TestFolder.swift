@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A folder of the test's own, which nobody else can change, and which goes with the test.
+final class TestFolder {
+    /// Without links.
+    let path: String
+
+    init() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let resolved = unsafe realpath(folder.path, nil)
+        defer { unsafe free(resolved) }
+        path = unsafe resolved.map { unsafe String(cString: $0) } ?? folder.path
+        try chmod("", 0o700)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)  // because it only tidies up
+    }
+
+    struct Failed: Error { let call: String, number: CInt }
+
+    func callAsFunction(_ name: String) -> String { name.isEmpty ? path : "\(path)/\(name)" }
+
+    @discardableResult
+    func folder(_ name: String, mode: mode_t = 0o755) throws -> String {
+        try FileManager.default.createDirectory(atPath: self(name), withIntermediateDirectories: true)
+        try chmod(name, mode)
+        return self(name)
+    }
+
+    /// Writes a file, and the folders it needs.
+    @discardableResult
+    func file(_ name: String, _ text: String = "", mode: mode_t = 0o644) throws -> String {
+        if let slash = name.lastIndex(of: "/") { try folder(String(name[..<slash])) }
+        try Data(text.utf8).write(to: URL(filePath: self(name)))
+        try chmod(name, mode)
+        return self(name)
+    }
+
+    /// `NAME/NAME.plugin.json`, and `NAME/plugin.so` where a fixture is named.
+    @discardableResult
+    func plugin(_ name: String, _ manifest: String, fixture: String? = nil) throws -> String {
+        try file("\(name)/\(name.split(separator: "/").last ?? "").plugin.json", manifest)
+        if let fixture { try library("\(name)/plugin.so", fixture) }
+        return self(name)
+    }
+
+    /// Puts a copy of a fixture's library there, under another inode than what was there.
+    func library(_ name: String, _ fixture: String) throws {
+        try remove(name)
+        try FileManager.default.copyItem(atPath: Fixtures.path(fixture), toPath: self(name))
+        try chmod(name, 0o755)
+    }
+
+    func remove(_ name: String) throws {
+        guard unsafe unlink(self(name)) == 0 || errno == ENOENT else { throw Failed(call: "unlink", number: errno) }
+    }
+
+    func link(_ name: String, to target: String) throws {
+        try check("symlink", unsafe symlink(target, self(name)))
+    }
+
+    func pipe(_ name: String) throws {
+        try check("mkfifo", unsafe mkfifo(self(name), 0o600))
+    }
+
+    func chmod(_ name: String, _ mode: mode_t) throws {
+        #if canImport(Glibc)
+            try check("chmod", unsafe Glibc.chmod(self(name), mode))
+        #else
+            try check("chmod", unsafe Musl.chmod(self(name), mode))
+        #endif
+    }
+
+    /// Of a link, of itself.
+    func chown(_ name: String, user: uid_t = uid_t.max, group: gid_t = gid_t.max) throws {
+        try check("lchown", unsafe lchown(self(name), user, group))
+    }
+
+    private func check(_ call: String, _ status: CInt) throws {
+        guard status == 0 else { throw Failed(call: call, number: errno) }
+    }
+
+    /// Only root can give files to others.
+    static let canGiveAway = geteuid() == 0
+}
