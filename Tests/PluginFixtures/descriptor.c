@@ -68,6 +68,8 @@ static const char long_identifier[] =
 #define MAKE make_nothing
 #elif defined(VARIANT_refuses_make)
 #define MAKE make_refused
+#elif defined(VARIANT_any_scheme)
+#define FLAGS PORTOLAN_ANY_SCHEME
 #elif defined(VARIANT_missing_symbol)
 extern int portolan_fixture_symbol_that_no_library_has(void);
 #define SIDE_EFFECT portolan_fixture_symbol_that_no_library_has()
@@ -127,6 +129,9 @@ extern int portolan_fixture_symbol_that_no_library_has(void);
 #ifndef INIT
 #define INIT NULL
 #endif
+#ifndef FLAGS
+#define FLAGS 0
+#endif
 #ifndef SIDE_EFFECT
 #define SIDE_EFFECT 0
 #endif
@@ -168,7 +173,8 @@ MAYBE_UNUSED void *init(portolan_host *host, portolan_refusal *refusal) {
 MAYBE_UNUSED const portolan_string schemes[] = SCHEMES;
 MAYBE_UNUSED const portolan_load_table loads = { .size = LOADS_SIZE, .run = RUN, .start = START, .destroy = DESTROY };
 MAYBE_UNUSED const portolan_handler handler = { .size = HANDLER_SIZE, .identifier = PORTOLAN_TEXT("org.portolan.variant"),
-                                                .schemes = SCHEME_LIST, .scheme_count = SCHEME_COUNT, .make = MAKE, .loads = LOADS };
+                                                .schemes = SCHEME_LIST, .scheme_count = SCHEME_COUNT, .flags = FLAGS, .make = MAKE,
+                                                .loads = LOADS };
 MAYBE_UNUSED const portolan_handler *const handlers[] = { HANDLER };
 MAYBE_UNUSED const portolan_plugin descriptor = {
     .size = PLUGIN_SIZE, .abi_major = PLUGIN_MAJOR,

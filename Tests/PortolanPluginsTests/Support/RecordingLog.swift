@@ -26,7 +26,9 @@ final class RecordingLog: Sendable {
         }
 
         func log(event: LogEvent) {
-            log.lines.signalling { $0.append("\(event.level) \(metadata["plugin"].map { "\($0)" } ?? "-"): \(event.message)") }
+            log.lines.signalling {
+                $0.append("\(event.level) \((event.metadata?["plugin"] ?? metadata["plugin"]).map { "\($0)" } ?? "-"): \(event.message)")
+            }
         }
     }
 }

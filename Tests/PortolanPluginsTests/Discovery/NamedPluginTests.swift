@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+/// A plugin that its user names by a path.
+@Suite struct NamedPluginTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+        try folder.folder("installed")
+    }
+
+    private func catalogue(_ policy: PluginPolicy = PluginPolicy()) -> PluginCatalogue {
+        PluginCatalogue(searching: PluginSearchPath([folder("installed")]), policy: policy)
+    }
+
+    @Test(arguments: ["mine/template", "mine/template/", "mine/template/template.plugin.json", "mine/../mine/./template"])
+    func itsFolderOrItsManifestMeansIt(name: String) throws {
+        try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
+        let plugin = try catalogue().plugin(at: folder(name))
+        #expect(plugin.manifestPath == folder("mine/template/template.plugin.json"))
+        #expect(plugin.warnings.isEmpty)
+        #expect(try plugin.open().identifier == "org.portolan.template")
+    }
+
+    @Test func aSourceFolderMeansTheInstalledOne() throws {
+        try folder.plugin("source/template", ManifestText.template())
+        #expect(
+            #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder("source/template")) }?.description
+                == "\(folder("source/template/plugin.so")): DESC-01: there is no library, and no plugin org.portolan.template is installed; build it first"
+        )
+        try folder.plugin("installed/template", ManifestText.template(), fixture: "template")
+        #expect(try catalogue().plugin(at: folder("source/template")).folder == folder("installed/template"))
+    }
+
+    @Test func aSourceFolderOfADeniedPluginDoesNotOpen() throws {
+        try folder.plugin("source/template", ManifestText.template())
+        try folder.plugin("installed/template", ManifestText.template(), fixture: "template")
+        var policy = PluginPolicy()
+        policy.denied = ["org.portolan.template"]
+        let plugin = try catalogue(policy).plugin(at: folder("source/template"))
+        #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains("is denied by") == true)
+    }
+
+    @Test func whatOthersCanChangeIsAWarning() throws {
+        try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
+        try folder.chmod("mine", 0o777)
+        let plugin = try catalogue().plugin(at: folder("mine/template"))
+        #expect(
+            plugin.warnings.map(\.description) == [
+                "\(folder("mine")): MANIF-09: it is writable by everybody; take that permission away (chmod o-w)"
+            ])
+        #expect(try plugin.open().identifier == "org.portolan.template")
+        #expect(PluginCatalogue.warnings(ofLibraryAt: folder("mine/template/plugin.so")) == plugin.warnings)
+    }
+
+    @Test func pinsAndAgreementAndFolderHoldAllTheSame() throws {
+        let pin = ["sha256": "\"\(String(repeating: "0", count: 64))\""]
+        try folder.plugin("mine/pinned", ManifestText.template(pin), fixture: "template")
+        try folder.plugin("mine/other", ManifestText.of("org.portolan.x", scheme: "template"), fixture: "template")
+        try folder.plugin("mine/linked", ManifestText.template())
+        try folder.link("mine/linked/plugin.so", to: "../other/plugin.so")
+        for (name, rule) in [("pinned", "MANIF-04"), ("other", "MANIF-02"), ("linked", "MANIF-03")] {
+            let plugin = try catalogue().plugin(at: folder("mine/\(name)"))
+            #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains(rule) == true)
+        }
+    }
+
+    @Test(arguments: [
+        ("nothing", "nothing", "there is no such plugin: No such file or directory; check the path"),
+        ("empty", "empty", "no manifest NAME.plugin.json lies in this folder; write one, or name the library"),
+        ("bad", "bad/bad.plugin.json", "'identifier' is missing"),
+    ])
+    func whatIsNoPluginIsTold(name: String, culprit: String, words: String) throws {
+        try folder.folder("empty")
+        try folder.plugin("bad", "{}")
+        let problem = #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder(name)) }
+        #expect(problem?.path == folder(culprit))
+        #expect(problem?.detail == words)
+    }
+
+    // MARK: By its library
+
+    @Test func aLibraryIsHeldToThePolicyToo() throws {
+        try folder.library("x.so", "template")
+        #expect(try catalogue().open(libraryAt: folder("x.so")).identifier == "org.portolan.template")
+        var (denying, pinning) = (PluginPolicy(), PluginPolicy())
+        denying.denied = ["org.portolan.*"]
+        pinning.pins = [("org.portolan.template", String(repeating: "0", count: 64))]
+        for (policy, words) in [(denying, "the plugin org.portolan.template is denied by 'org.portolan.*'"), (pinning, "MANIF-04")] {
+            let error = #expect(throws: LoadError.self) { try catalogue(policy).open(libraryAt: folder("x.so")) }
+            #expect(error?.code == .pluginNotLoadable)
+            #expect(error?.message.hasPrefix("\(folder("x.so")): \(words)") == true)
+        }
+    }
+
+    @Test func aLibraryThatOthersCanChangeIsWorthAWord() throws {
+        try folder.library("x.so", "template")
+        #expect(PluginCatalogue.warnings(ofLibraryAt: folder("x.so")).isEmpty)
+        #expect(PluginCatalogue.warnings(ofLibraryAt: folder("none.so")).isEmpty)
+        try folder.chmod("x.so", 0o666)
+        #expect(PluginCatalogue.warnings(ofLibraryAt: folder("x.so")).map(\.path) == [folder("x.so")])
+    }
+}

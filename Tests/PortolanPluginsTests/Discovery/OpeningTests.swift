@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+/// When a library is opened, and what it has to be then.
+@Suite(.timeLimit(.minutes(2))) struct OpeningTests {
+    private let folder: TestFolder
+    private let log = RecordingLog()
+
+    init() throws {
+        folder = try TestFolder()
+        try folder.folder("all")
+    }
+
+    private func catalogue(_ policy: PluginPolicy = PluginPolicy()) -> PluginCatalogue {
+        PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: policy, logger: log.logger)
+    }
+
+    private func loader(_ policy: PluginPolicy = PluginPolicy()) -> Loader {
+        let registry = ProtocolRegistry()
+        catalogue(policy).register(in: registry)
+        return Loader(configuration: .default, registry: registry)
+    }
+
+    private func greeting(_ loader: Loader) async throws -> String {
+        String(decoding: try await loader.data(from: "template://greet/sea").0, as: UTF8.self)
+    }
+
+    private func expectFailure(_ loader: Loader, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) async {
+        let error = await #expect(throws: LoadError.self, sourceLocation: sourceLocation) { try await greeting(loader) }
+        #expect(error?.code == .pluginNotLoadable, sourceLocation: sourceLocation)
+        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(error?.message.contains("\n") == false, sourceLocation: sourceLocation)
+    }
+
+    @Test func aLibraryIsOpenedWhenItsSchemeIsFirstAskedFor() async throws {
+        try folder.plugin("all/broken", ManifestText.of("org.broken", scheme: "broken"))
+        try folder.file("all/broken/plugin.so", "no library")
+        try folder.plugin("all/template", ManifestText.template(), fixture: "template")
+        let loader = loader()
+        #expect(loader.schemes == ["broken", "template"])
+        #expect(log.all.isEmpty)
+        for _ in 0..<2 { #expect(try await greeting(loader) == "Hello, sea!\n") }
+        #expect(log.all.filter { $0.hasSuffix("opened") } == ["debug org.portolan.template: opened"])
+        let error = await #expect(throws: LoadError.self) { try await loader.data(from: "broken:1") }
+        #expect(error?.message.contains("no shared library (ELF)") == true)
+    }
+
+    @Test func aLibraryThatWentAwayMayComeBack() async throws {
+        try folder.plugin("all/template", ManifestText.template(), fixture: "template")
+        let loader = loader()
+        try folder.remove("all/template/plugin.so")
+        for _ in 0..<2 {
+            await expectFailure(
+                loader,
+                "\(folder("all/template/plugin.so")): DESC-01: the library of org.portolan.template is not there, though its manifest is")
+        }
+        try folder.file("all/template/plugin.so", "no library")
+        await expectFailure(loader, "no shared library")
+        try folder.library("all/template/plugin.so", "template")
+        #expect(try await greeting(loader) == "Hello, sea!\n")
+    }
+
+    @Test func whatFailedIsTriedAgainOnlyWhenItChanged() throws {
+        try folder.plugin("all/template", ManifestText.template(), fixture: "descriptor")
+        let source = InstalledPluginSource(try #require(catalogue().plugins.first), logger: log.logger)
+        let first = #expect(throws: LoadError.self) { try source.makeHandlers() }
+        #expect(first?.message.contains("MANIF-02") == true)
+        // What a second try would come to is another error: that it is not told shows that there was none.
+        try folder.chmod("", 0o777)
+        #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message == first?.message)
+        try folder.chmod("all/template/plugin.so", 0o700)
+        #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message.contains("MANIF-09") == true)
+    }
+
+    @Test func permissionsThatWereMendedAreSeen() async throws {
+        try folder.plugin("all/template", ManifestText.template(), fixture: "template")
+        let loader = loader()
+        for name in ["all/template/plugin.so", "all/template"] {
+            try folder.chmod(name, 0o777)
+            await expectFailure(loader, "\(folder(name)): MANIF-09: it is writable by everybody")
+            try folder.chmod(name, 0o755)
+        }
+        #expect(try await greeting(loader) == "Hello, sea!\n")
+    }
+
+    @Test(arguments: [
+        (
+            ManifestText.of("org.other", scheme: "template"),
+            "it is for org.other, and its library plugin.so says it is org.portolan.template; make them the same"
+        ),
+        (
+            ManifestText.of("org.portolan.template", schemes: #"["template", "more"]"#),
+            "its schemes are more, template, and those of its library plugin.so are template;"
+        ),
+        (
+            ManifestText.of("org.portolan.template", schemes: #""any""#),
+            "its schemes are any, and those of its library plugin.so are template;"
+        ),
+    ])
+    func aManifestThatDisagreesWithItsLibraryIsToldSo(manifest: String, words: String) async throws {
+        try folder.plugin("all/a", manifest, fixture: "template")
+        await expectFailure(loader(), "\(folder("all/a/a.plugin.json")): MANIF-02: \(words)")
+    }
+
+    @Test func anInterposerIsOpenedForARequestOfAnyScheme() async throws {
+        try folder.plugin("all/any", ManifestText.of("org.portolan.variant", schemes: #""any""#), fixture: "descriptor-any_scheme")
+        let loader = loader()
+        #expect(loader.schemes.isEmpty)
+        #expect(try await loader.data(from: "whatever:1").0.isEmpty)
+        #expect(log.all.contains("debug org.portolan.variant: opened"))
+    }
+
+    @Test func anInterposerThatCannotBeUsedHindersNobody() async throws {
+        try folder.plugin("all/any", ManifestText.of("org.portolan.any", schemes: #""any""#))
+        try folder.plugin("all/template", ManifestText.template(), fixture: "template")
+        #expect(try await greeting(loader()) == "Hello, sea!\n")
+    }
+
+    @Test func aLibraryOutsideOfTheFolderIsRefused() async throws {
+        try folder.plugin("all/template", ManifestText.template())
+        try folder.library("outside.so", "template")
+        try folder.link("all/template/plugin.so", to: "../../outside.so")
+        await expectFailure(loader(), "\(folder("all/template/plugin.so")): MANIF-03: the library is a link to '\(folder("outside.so"))'")
+        // A folder whose name begins as the manifest's does is another.
+        try folder.folder("all/template-2")
+        try folder.library("all/template-2/real.so", "template")
+        try folder.remove("all/template/plugin.so")
+        try folder.link("all/template/plugin.so", to: "../template-2/real.so")
+        await expectFailure(loader(), "MANIF-03")
+    }
+
+    @Test func aLinkInsideOfTheFolderIsFine() async throws {
+        try folder.plugin("all/template", ManifestText.template())
+        try folder.library("all/template/real.so", "template")
+        try folder.link("all/template/plugin.so", to: "real.so")
+        #expect(try await greeting(loader()) == "Hello, sea!\n")
+    }
+
+    @Test func onlyARegularFileIsALibrary() async throws {
+        try folder.plugin("all/template", ManifestText.template())
+        try folder.pipe("all/template/pipe")
+        let words = "DESC-01: the library of org.portolan.template is no regular file; build or install it again"
+        try folder.link("all/template/plugin.so", to: "pipe")
+        await expectFailure(loader(), words)
+        try folder.remove("all/template/plugin.so")
+        try folder.folder("all/template/plugin.so")
+        await expectFailure(loader(), words)
+    }
+
+    // MARK: Pins
+
+    /// FIPS 180-4's own example.
+    @Test func theDigestIsSHA256OfAllOfTheFile() throws {
+        try folder.plugin("all/a", ManifestText.template())
+        #expect(catalogue().plugins.first?.libraryDigest == nil)
+        try folder.file("all/a/plugin.so", "abc")
+        #expect(catalogue().plugins.first?.libraryDigest == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    }
+
+    @Test func aPinThatAgreesIsFine() async throws {
+        try folder.plugin("all/template", ManifestText.template(), fixture: "template")
+        let digest = try #require(catalogue().plugins.first?.libraryDigest)
+        try folder.plugin("all/template", ManifestText.template(["sha256": "\"\(digest.uppercased())\""]))
+        var policy = PluginPolicy()
+        policy.pins = [("org.portolan.template", digest.uppercased()), ("org.other", String(repeating: "0", count: 64))]
+        #expect(try await greeting(loader(policy)) == "Hello, sea!\n")
+    }
+
+    @Test func aPinThatDiffersIsToldWithBothDigests() async throws {
+        let other = String(repeating: "0f", count: 32)
+        try folder.plugin("all/template", ManifestText.template(), fixture: "template")
+        let digest = try #require(catalogue().plugins.first?.libraryDigest)
+        let words = "MANIF-04: the library's SHA-256 is \(digest), and \(other) is pinned"
+        var policy = PluginPolicy()
+        policy.pins = [("org.portolan.template", digest), ("org.portolan.template", other)]
+        await expectFailure(loader(policy), words)
+        try folder.plugin("all/template", ManifestText.template(["sha256": "\"\(other)\""]))
+        await expectFailure(loader(), words)
+    }
+}
