@@ -4,23 +4,23 @@
 SWIFT ?= swift
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run test test-asan test-tsan fuzz build plugins fixtures embedding packages bench bench-test bench-plugins format lint clean
+.PHONY: run test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-test bench bench-test bench-plugins format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages build plugins
 	@scripts/run.sh
 
 # Installs what the tests need, builds, and runs every test.
-test: packages fixtures embedding
+test: packages-test fixtures embedding
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest
 
 # The same tests under AddressSanitizer and LeakSanitizer.
-test-asan: packages fixtures
+test-asan: packages-test fixtures
 	scripts/test-asan.sh
 
 # The suites that load no plugin library, under ThreadSanitizer.
-test-tsan: packages
+test-tsan: packages-test
 	scripts/test-tsan.sh
 
 # Each fuzzer for FUZZ_TIME seconds, or FUZZ_TARGET alone; fails where one finds something.
@@ -29,6 +29,9 @@ fuzz: packages
 
 packages:
 	@scripts/packages.sh
+
+packages-test:
+	@scripts/packages.sh test
 
 build:
 	$(SWIFT) build -c release --product portolan

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, where a command of theirs is missing.
-#   scripts/packages.sh [bench]    bench: what the benchmarks' peers need, too
+#   scripts/packages.sh [test|bench]    test, bench: what the tests or the benchmarks' peers need, too
 set -euo pipefail
 
 missing=()

@@ -8,17 +8,20 @@ import Testing
     static let library = PluginConformanceTests.library("template.so")
 
     @Test func aHeadHasNoBody() throws {
-        let outcome = try Program().run("get", "-I", "--plugin", Self.library, "template://greet/World")
+        let program = try Program()
+        let library = try program.copyTemplate()
+        let outcome = try program.run("get", "-I", "--plugin", library, "template://greet/World")
         #expect(outcome.text == "content-type: text/plain;charset=utf-8\ncontent-length: 14\n\n")
         #expect(outcome.status == 0)
-        let events = try Program().run(
-            "get", "--json", "-v", "-X", "HEAD", "--plugin", Self.library, "template://secret", "-u", "guest:sesame")
+        let events = try program.run(
+            "get", "--json", "-v", "-X", "HEAD", "--plugin", library, "template://secret", "-u", "guest:sesame")
         #expect(events.lines.last?.contains(#""event":"finished""#) == true)
     }
 
     @Test(arguments: ["http://u:s3cr3t@x%20y/", "//u:s3cr3t@x", "u:s3cr3t@%zz"])
     func aRedirectThatIsRefusedQuotesNoPassword(target: String) throws {
-        let outcome = try Program().run("get", "--plugin", Self.library, "template://redirect?to=\(target)")
+        let program = try Program()
+        let outcome = try program.run("get", "--plugin", program.copyTemplate(), "template://redirect?to=\(target)")
         #expect(outcome.status == 3)
         #expect(outcome.errors.count == 1 && outcome.errors.first?.contains("s3cr3t") == false, "\(outcome.errors)")
     }

@@ -36,6 +36,7 @@ import Testing
         process.executableURL = Program.executable
         process.arguments = [command, "--plugin", plugin] + (command == "get" ? ["unruly://hang"] : [])
         process.currentDirectoryURL = program.folder
+        process.environment = program.environment
         let (input, errors) = (Pipe(), Pipe())
         (process.standardInput, process.standardOutput, process.standardError) = (input, FileHandle.nullDevice, errors)
         try process.run()

@@ -97,6 +97,7 @@ import Testing
         process.executableURL = Program.executable
         process.arguments = ["get", "--json", "-o", "out", file.absoluteString]
         process.currentDirectoryURL = program.folder
+        process.environment = program.environment
         let (events, errors) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (events, errors)
         try process.run()

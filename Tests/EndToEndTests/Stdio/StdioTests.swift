@@ -105,6 +105,7 @@ import Testing
         let process = Process()
         process.executableURL = Program.executable
         process.arguments = ["stdio"]
+        process.environment = program.environment
         let (input, output) = (Pipe(), Pipe())
         (process.standardInput, process.standardOutput) = (input, output)
         try process.run()

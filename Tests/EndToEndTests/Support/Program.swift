@@ -20,6 +20,13 @@ final class Program {
 
     let folder: URL
 
+    /// Neither plugins nor policies of whoever runs the tests are seen: home is the program's own folder, and what is set for it is not passed on.
+    var environment: [String: String] {
+        var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PORTOLAN_") && !$0.key.hasPrefix("XDG_") }
+        variables["HOME"] = folder.path
+        return variables
+    }
+
     init() throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -28,21 +35,22 @@ final class Program {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     /// Runs the program to its end.
-    func run(_ arguments: String..., input: String = "") throws -> Outcome {
-        try run(arguments, input: input)
+    func run(_ arguments: String..., input: String = "", with variables: [String: String] = [:]) throws -> Outcome {
+        try run(arguments, input: input, with: variables)
     }
 
-    func run(_ arguments: [String], input: String = "") throws -> Outcome {
-        try run(Self.executable, arguments, input: Data(input.utf8))
+    /// - Parameter variables: added to the environment.
+    func run(_ arguments: [String], input: String = "", with variables: [String: String] = [:]) throws -> Outcome {
+        try run(Self.executable, arguments, input: Data(input.utf8), with: variables)
     }
 
     /// Runs a shell script in which `$portolan` is the program.
     func runScript(_ script: String) throws -> Outcome {
-        try run(URL(fileURLWithPath: "/bin/sh"), ["-c", "portolan='\(Self.executable.path)'; \(script)"], input: Data())
+        try run(URL(fileURLWithPath: "/bin/sh"), ["-c", "portolan='\(Self.executable.path)'; \(script)"], input: Data(), with: [:])
     }
 
     /// Through files, so that nothing waits for a pipe.
-    private func run(_ executable: URL, _ arguments: [String], input: Data) throws -> Outcome {
+    private func run(_ executable: URL, _ arguments: [String], input: Data, with variables: [String: String]) throws -> Outcome {
         let streams = folder.appendingPathExtension("streams-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: streams, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: streams) }
@@ -56,6 +64,7 @@ final class Program {
         process.executableURL = executable
         process.arguments = arguments
         process.currentDirectoryURL = folder
+        process.environment = environment.merging(variables) { $1 }
         process.standardInput = try FileHandle(forReadingFrom: source)
         process.standardOutput = try FileHandle(forWritingTo: sink)
         process.standardError = try FileHandle(forWritingTo: errors)
@@ -73,9 +82,11 @@ final class Program {
 
     // MARK: Files
 
+    /// With the folders that it needs.
     @discardableResult
     func makeFile(_ name: String, _ text: String = "") throws -> URL {
         let file = folder.appendingPathComponent(name)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
         try Data(text.utf8).write(to: file)
         return file
     }

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// Installed plugins serve, and each thing that can be wrong with one is one line which says what, where and how to mend it.
+@Suite struct InstalledPluginTests {
+    private let program: Program
+    private let search: [String: String]
+    private static let url = "template://greet/sea"
+
+    init() throws {
+        program = try Program()
+        search = ["PORTOLAN_PLUGIN_PATH": "\(program.path)/plugins"]
+    }
+
+    private func get(_ arguments: String..., with variables: [String: String]? = nil) throws -> Program.Outcome {
+        try program.run(["get"] + arguments, with: variables ?? search)
+    }
+
+    private func expectLine(
+        _ line: String, status: Int32 = 107, _ arguments: [String] = [], with variables: [String: String] = [:],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let outcome = try program.run(["get"] + arguments + [Self.url], with: search.merging(variables) { $1 })
+        #expect(outcome.errors == ["portolan: \(line)"], sourceLocation: sourceLocation)
+        #expect(outcome.status == status && outcome.output.isEmpty, sourceLocation: sourceLocation)
+        #expect(
+            try program.run(["get"] + arguments + ["data:,ok"], with: search.merging(variables) { $1 }).text == "ok",
+            sourceLocation: sourceLocation)
+    }
+
+    private var manifest: String { "\(program.path)/plugins/Template/Template.plugin.json" }
+    private let nobody = "no handler takes 'template:' URLs; known schemes: data, file; what is installed cannot all be used: "
+
+    @Test func anInstalledPluginServes() throws {
+        try program.installTemplate()
+        #expect(try get(Self.url).text == "Hello, sea!\n")
+        #expect(try program.run("version", with: search).lines.last == "schemes: data file template")
+        #expect(try program.run("explain", Self.url, with: search).lines.last == "taken by org.portolan.template")
+        #expect(try program.run("stdio", input: "{\"url\":\"\(Self.url)\"}\n", with: search).text.contains("Hello, sea!"))
+        #expect(try get("--no-plugins", Self.url).status == 1)
+    }
+
+    @Test(arguments: [("XDG_DATA_HOME", "data", "data/portolan/plugins"), ("HOME", "home", "home/.local/share/portolan/plugins")])
+    func theUsersOwnFolderIsSearched(variable: String, value: String, place: String) throws {
+        try program.installTemplate(in: place)
+        #expect(try get(Self.url, with: [variable: "\(program.path)/\(value)"]).text == "Hello, sea!\n")
+        #expect(try get(Self.url, with: [variable: value]).status == 1)
+    }
+
+    @Test func theFoldersOfThePathAreSearchedInOrder() throws {
+        try program.installTemplate(in: "one") { $0.replacing("\"Hello\"", with: "\"Ahoy\"") }
+        try program.installTemplate(in: "two")
+        let paths = ["\(program.path)/one", "\(program.path)/two"]
+        for (path, word) in [(paths, "Ahoy"), (paths.reversed(), "Hello"), ([paths[0]], "Ahoy"), (["", paths[1], ""], "Hello")] {
+            #expect(try get(Self.url, with: ["PORTOLAN_PLUGIN_PATH": path.joined(separator: ":")]).text == "\(word), sea!\n")
+        }
+    }
+
+    @Test(arguments: ["plugins/Template", "plugins/Template/Template.plugin.json", "plugins/Template/template.so"])
+    func aPluginThatIsNamedServesAndOthersBeingAbleToChangeItIsAWarning(path: String) throws {
+        try program.installTemplate()
+        #expect(try get("--plugin", path, Self.url, with: [:]).text == "Hello, sea!\n")
+        try program.setPermissions(0o777, of: "plugins")
+        let outcome = try get("--plugin", path, Self.url, with: [:])
+        #expect(outcome.text == "Hello, sea!\n" && outcome.status == 0)
+        #expect(
+            outcome.errors == [
+                "portolan: warning: \(program.path)/plugins: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)"
+            ])
+    }
+
+    @Test func settingsAreTheUsers() throws {
+        try program.installTemplate()
+        let setting = ["--setting", "org.portolan.template:greeting=Ahoy"]
+        #expect(try program.run(["get"] + setting + [Self.url], with: search).text == "Ahoy, sea!\n")
+        #expect(try program.run(["get", "--plugin", "plugins/Template"] + setting + [Self.url]).text == "Ahoy, sea!\n")
+        for (setting, line) in [
+            (
+                "org.portolan.template:greetings=x",
+                "\(manifest): the setting 'greetings' of org.portolan.template is not declared in the manifest; it has greeting"
+            ),
+            ("org.nobody:x=y", "org.nobody: no plugin of this identifier is installed; 'portolan plugins list' names those that are"),
+        ] {
+            let outcome = try get("--setting", setting, Self.url)
+            #expect(outcome.errors == ["portolan: \(line)"] && outcome.status == 107)
+        }
+        #expect(try get("--setting", "nonsense", Self.url).status == 2)
+    }
+
+    // MARK: What can be wrong
+
+    @Test func aMalformedManifest() throws {
+        try program.installTemplate { $0.replacing("\"version\": \"1.0.0\"", with: "\"version\": \"1.0\"") }
+        try expectLine("\(nobody)\(manifest):5:14: MANIF-01: 'version' is no semantic version, as in 1.0.0", status: 1)
+    }
+
+    @Test func anIdentifierOrASchemeThatDisagreesWithTheLibrary() throws {
+        try program.installTemplate { $0.replacing("org.portolan.template", with: "org.example.tide") }
+        try expectLine(
+            "\(manifest): MANIF-02: it is for org.example.tide, and its library template.so says it is org.portolan.template; make them the same"
+        )
+        try program.installTemplate { $0.replacing("[\"template\"]", with: "[\"template\", \"tide\"]") }
+        try expectLine(
+            "\(manifest): MANIF-02: its schemes are template, tide, and those of its library template.so are template; make them the same")
+    }
+
+    @Test func aFolderThatEverybodyCanWrite() throws {
+        try program.installTemplate()
+        try program.setPermissions(0o777, of: "plugins")
+        try expectLine(
+            "\(nobody)\(program.path)/plugins: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)", status: 1)
+    }
+
+    @Test func twoPluginsOfOneIdentifier() throws {
+        try program.installTemplate(in: "plugins", as: "A") { $0.replacing("\"Hello\"", with: "\"Ahoy\"") }
+        try program.installTemplate(in: "plugins", as: "B")
+        #expect(try get(Self.url).text == "Ahoy, sea!\n")
+        #expect(
+            try program.run("plugins", "list", with: search).lines.contains(
+                "problem: \(program.path)/plugins/B/B.plugin.json: MANIF-10: org.portolan.template is also in '\(program.path)/plugins/A/A.plugin.json', which is found first; remove one"
+            ))
+    }
+
+    @Test func aPinThatDiffers() throws {
+        let zeros = String(repeating: "0", count: 64)
+        try program.installTemplate { $0.replacing("\"schemes\"", with: "\"sha256\": \"\(zeros)\", \"schemes\"") }
+        let digest = try String(#require(program.runScript("sha256sum plugins/Template/template.so").text.split(separator: " ").first))
+        try expectLine(
+            "\(program.path)/plugins/Template/template.so: MANIF-04: the library's SHA-256 is \(digest), and \(zeros) is pinned; install what was pinned, or pin this one if you trust it"
+        )
+        try program.installTemplate { $0.replacing("\"schemes\"", with: "\"sha256\": \"\(digest)\", \"schemes\"") }
+        #expect(try get(Self.url).text == "Hello, sea!\n")
+    }
+
+    @Test func aPluginThatIsDeniedOrNotAllowed() throws {
+        try program.installTemplate()
+        let denied = "the plugin org.portolan.template is denied by 'org.portolan.*'; take that off the deny list to use it"
+        let lists = ["PORTOLAN_PLUGIN_DENY": "org.other, org.portolan.* "]
+        try expectLine("\(manifest): \(denied)", with: lists)
+        for path in ["plugins/Template", "plugins/Template/template.so"] {
+            let outcome = try program.run("get", "--plugin", path, Self.url, with: lists)
+            #expect(outcome.status == 107 && outcome.errors.count == 1 && outcome.errors[0].hasSuffix(denied), "\(outcome.errors)")
+        }
+        try expectLine(
+            "\(manifest): the plugin org.portolan.template is not on the allow list; add it there to use it",
+            with: ["PORTOLAN_PLUGIN_ALLOW": "org.other"])
+        #expect(try get(Self.url, with: search.merging(["PORTOLAN_PLUGIN_ALLOW": "org.portolan.template"]) { $1 }).text == "Hello, sea!\n")
+    }
+
+    @Test func aPolicyThatCannotBeRead() throws {
+        try program.installTemplate()
+        try program.makeFile(".config/portolan/plugins.json", "{deny: 'org.x'}")
+        try expectLine(
+            "\(manifest): no plugin is used while the policy cannot be: \(program.folder.path)/.config/portolan/plugins.json:1:8: 'deny' is a string, where an array is needed"
+        )
+        try program.makeFile(".config/portolan/plugins.json", "{settings: {'org.portolan.template': {greeting: 'Ahoy'}}}")
+        #expect(try get(Self.url).text == "Ahoy, sea!\n")
+    }
+
+    @Test func aLibraryThatIsNotThere() throws {
+        try program.installTemplate()
+        try program.remove("plugins/Template/template.so")
+        try expectLine(
+            "\(program.path)/plugins/Template/template.so: DESC-01: the library of org.portolan.template is not there, though its manifest is; build or install it again"
+        )
+    }
+
+    /// The program's own copy runs with more rights than its user has: the environment is not the user's to choose.
+    @Test(.enabled(if: geteuid() == 0, "only root can make a set-user-ID program"))
+    func aSetUserIDProgramDoesNotHeedTheEnvironment() throws {
+        try FileManager.default.copyItem(at: Program.executable, to: program.folder.appendingPathComponent("privileged"))
+        try program.setPermissions(0o755, of: "privileged")
+        let command = "setpriv --reuid=12345 --regid=12345 --clear-groups ./privileged plugins list"
+        let missing = "PORTOLAN_PLUGIN_PATH=/nonexistent"
+        #expect(try program.runScript("\(missing) \(command)").text.contains("/nonexistent"))
+        #expect(try program.runScript("chmod u+s privileged && \(missing) \(command)").text == "0 plugins\n")
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// `portolan plugins list|inspect|validate|schema`.
+@Suite struct PluginsCommandTests {
+    private let program: Program
+    private let search: [String: String]
+    private let template: String
+
+    init() throws {
+        program = try Program()
+        search = ["PORTOLAN_PLUGIN_PATH": "\(program.path)/plugins"]
+        template = "\(program.path)/plugins/Template"
+        try program.installTemplate()
+    }
+
+    private func run(_ arguments: String...) throws -> Program.Outcome {
+        try program.run(["plugins"] + arguments, with: search)
+    }
+
+    /// One line of JSON.
+    private func object(_ outcome: Program.Outcome, sourceLocation: SourceLocation = #_sourceLocation) throws -> NSDictionary {
+        #expect(outcome.lines.count == 1, sourceLocation: sourceLocation)
+        return try #require(try JSONSerialization.jsonObject(with: outcome.output) as? NSDictionary, sourceLocation: sourceLocation)
+    }
+
+    private var listed: [String: Any] {
+        [
+            "identifier": "org.portolan.template", "name": "Template", "vendor": "The Portolan authors", "version": "1.0.0",
+            "schemes": ["template"], "manifest": "\(template)/Template.plugin.json", "library": "\(template)/template.so",
+            "problem": NSNull(),
+        ]
+    }
+
+    @Test func listIsATable() throws {
+        let outcome = try run("list")
+        #expect(outcome.lines == ["org.portolan.template  1.0.0  template:  \(template)", "1 plugin"])
+        #expect(outcome.status == 0 && outcome.errors.isEmpty)
+        #expect(try run().output == outcome.output)
+    }
+
+    @Test func listForPrograms() throws {
+        let outcome = try run("list", "--json")
+        #expect(try object(outcome) == ["plugins": [listed], "problems": []] as NSDictionary)
+        #expect(
+            outcome.text.hasPrefix(
+                #"{"plugins":[{"identifier":"org.portolan.template","name":"Template","vendor":"The Portolan authors","version":"1.0.0","#))
+    }
+
+    @Test func listNamesWhatIsWrong() throws {
+        try program.makeFile("plugins/broken.plugin.json", "{")
+        try program.installTemplate(as: "again")
+        let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
+        let shadowed =
+            "\(program.path)/plugins/again/again.plugin.json: MANIF-10: org.portolan.template is also in '\(template)/Template.plugin.json', which is found first; remove one"
+        let outcome = try run("list")
+        #expect(
+            outcome.lines == [
+                "org.portolan.template  1.0.0  template:  \(template)", "org.portolan.template  1.0.0  template:  not used",
+                "problem: \(broken)",
+                "problem: \(shadowed)", "1 plugin, 2 problems",
+            ])
+        #expect(outcome.status == 0)
+        #expect(try object(run("list", "--json"))["problems"] as? [String] == [broken, shadowed])
+    }
+
+    @Test func nothingInstalledIsNoError() throws {
+        let outcome = try program.run("plugins", "list")
+        #expect(outcome.lines == ["0 plugins"] && outcome.status == 0)
+    }
+
+    @Test func inspectShowsWhatTheManifestSays() throws {
+        let outcome = try run("inspect", "org.portolan.template")
+        let digest = try String(#require(program.runScript("sha256sum plugins/Template/template.so").text.split(separator: " ").first))
+        #expect(
+            outcome.lines.prefix(8) == [
+                "Template 1.0.0, The Portolan authors", "identifier  org.portolan.template", "schemes     template:",
+                "manifest    \(template)/Template.plugin.json", "library     \(template)/template.so", "sha256      \(digest)",
+                "for hosts   >=0.1.0 <1.0.0",
+                "setting     greeting: string, 'Hello' where nothing is said; The word before the name, 1 to 200 bytes.",
+            ])
+        #expect(outcome.lines.contains("            template://greet/World"))
+        #expect(outcome.status == 0)
+        for name in [template, "\(template)/Template.plugin.json", "./plugins/Template", "plugins/Template/"] {
+            #expect(try run("inspect", name).output == outcome.output)
+        }
+    }
+
+    @Test func inspectForPrograms() throws {
+        let json = try object(run("inspect", "--json", template))
+        var members = try #require(json as? [String: Any])
+        let (loads, settings) = (members.removeValue(forKey: "conformance") as? [NSDictionary], members.removeValue(forKey: "settings"))
+        let digest = members.removeValue(forKey: "sha256") as? String
+        let rest: [String: Any] = ["description": NSNull(), "pinned": NSNull(), "hostVersions": ">=0.1.0 <1.0.0", "warnings": [String]()]
+        #expect(members as NSDictionary == listed.merging(rest) { $1 } as NSDictionary)
+        #expect(digest?.count == 64)
+        #expect(
+            settings as? NSArray == [
+                [
+                    "name": "greeting", "type": "string", "default": "Hello", "required": false,
+                    "description": "The word before the name, 1 to 200 bytes.", "minimum": NSNull(), "maximum": NSNull(),
+                ] as [String: Any]
+            ] as NSArray)
+        #expect(
+            loads?.first == [
+                "url": "template://greet/World", "status": NSNull(), "mime": "text/plain", "length": 14,
+                "sha256": "c98c24b677eff44860afea6f493bbaec5bb1c4cbb209c6fc2bbb47f66ff2ad31", "tags": ["small"], "error": NSNull(),
+                "needs": [String](),
+            ] as NSDictionary)
+    }
+
+    @Test func inspectOfNobodyIsOneLine() throws {
+        let outcome = try run("inspect", "org.nobody")
+        #expect(outcome.errors == ["portolan: org.nobody: there is no such plugin: No such file or directory; check the path"])
+        #expect(outcome.status == 107 && outcome.output.isEmpty)
+    }
+
+    @Test func validateOpensThem() throws {
+        let outcome = try run("validate")
+        #expect(outcome.lines == ["org.portolan.template: valid"])
+        #expect(outcome.status == 0 && outcome.errors.isEmpty)
+        #expect(
+            try object(run("validate", "--json", "org.portolan.template")) == [
+                "plugins": [
+                    ["plugin": "org.portolan.template", "valid": true, "problems": [String](), "warnings": [String]()] as [String: Any]
+                ],
+                "valid": true,
+            ] as NSDictionary)
+    }
+
+    @Test func validateSaysWhatIsWrongAndFails() throws {
+        try program.makeFile("plugins/Template/template.so", "no library")
+        try program.makeFile("plugins/broken.plugin.json", "{")
+        try program.installTemplate(in: "mine") {
+            $0.replacing("\"conformance\"", with: "\"x\"").replacing(/,\s*"x":.*/.dotMatchesNewlines(), with: "}")
+        }
+        let opened =
+            "DESC-01: the plugin library '\(template)/template.so' can't be used: it is no shared library (ELF); give the path of the compiled plugin"
+        let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
+        let all = try run("validate")
+        #expect(all.lines == ["\(program.path)/plugins/broken.plugin.json: \(broken)", "org.portolan.template: \(opened)"])
+        #expect(all.status == 107 && all.errors.isEmpty)
+
+        try program.setPermissions(0o777, of: "mine")
+        let mine = "\(program.path)/mine/Template"
+        let some = try object(run("validate", "--json", "mine/Template", "org.portolan.template"))
+        let warnings = [
+            "\(program.path)/mine: MANIF-09: it is writable by everybody; take that permission away (chmod o-w)",
+            "\(mine)/Template.plugin.json: MANIF-05: no conformance section says what its URLs yield; write one, so that it can be judged",
+        ]
+        #expect(
+            some == [
+                "plugins": [
+                    ["plugin": "mine/Template", "valid": true, "problems": [String](), "warnings": warnings] as [String: Any],
+                    ["plugin": "org.portolan.template", "valid": false, "problems": [opened], "warnings": [String]()] as [String: Any],
+                ], "valid": false,
+            ] as NSDictionary)
+    }
+
+    @Test func schemaIsPublished() throws {
+        let published = TemplateConformanceTests.root.appendingPathComponent("docs/plugin-manifest.schema.json")
+        let outcome = try run("schema")
+        #expect(try outcome.output == Data(contentsOf: published))
+        #expect(outcome.status == 0)
+        #expect(try object(run("schema", "--json")) == JSONSerialization.jsonObject(with: outcome.output) as? NSDictionary)
+    }
+
+    @Test(arguments: [["inspect"], ["nosuch"], ["list", "x"], ["schema", "x"]])
+    func aCommandLineThatIsNotUnderstoodIsOneLine(arguments: [String]) throws {
+        let outcome = try program.run(["plugins"] + arguments)
+        #expect(outcome.status == 2 && outcome.errors.count == 1)
+    }
+}

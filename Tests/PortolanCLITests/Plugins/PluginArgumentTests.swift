@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct PluginSettingArgumentTests {
+    @Test(arguments: [
+        ("org.x:name=value", ["org.x", "name", "value"]), ("org.x:name=", ["org.x", "name", ""]),
+        ("org.x:a=b=c:d", ["org.x", "a", "b=c:d"]),
+        ("org.x:a:b=c", ["org.x", "a:b", "c"]), ("org.x:n= é ", ["org.x", "n", " é "]),
+    ])
+    func identifierNameAndValueAreTakenApart(text: String, parts: [String]) throws {
+        let setting = try #require(PluginSettingArgument(argument: text))
+        #expect([setting.identifier, setting.name, setting.value] == parts)
+    }
+
+    @Test(arguments: ["", ":", "=", "org.x", "org.x:name", "org.x=name:value", ":name=value", "org.x:=value", "org.x:"])
+    func whatIsNoSettingIsRefused(text: String) {
+        #expect(PluginSettingArgument(argument: text) == nil)
+    }
+}
+
+@Suite struct StrayMentionTests {
+    private static func problems(_ count: Int) -> [PluginProblem] {
+        let path = PluginSearchPath((0..<count).map { "relative-\($0)" })
+        return PluginCatalogue(searching: path, policy: PluginPolicy()).strays
+    }
+
+    private let noHandler = Failure(.unsupportedScheme, "no handler", code: "unsupportedScheme")
+    private let words =
+        "no handler; what is installed cannot all be used: relative-0: a folder to be searched is named by an absolute path; write it so"
+
+    @Test func whereNobodyServesASchemeWhatCannotBeUsedIsNamed() {
+        #expect(noHandler.mentioning([]) == noHandler)
+        #expect(noHandler.mentioning(Self.problems(1)) == Failure(.unsupportedScheme, words, code: "unsupportedScheme"))
+        #expect(
+            noHandler.mentioning(Self.problems(3)).message == words + "; 'portolan plugins list' names 2 more")
+    }
+
+    @Test func otherFailuresStandAlone() {
+        let failure = Failure(.badURL, "bad", code: "badURL")
+        #expect(failure.mentioning(Self.problems(2)) == failure)
+    }
+}
