@@ -49,10 +49,13 @@ package struct JSONParser {
 
     private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
         var values: [JSONValue.Member] = []
+        // Most objects have few members, and need no hashes.
         var names: Set<String> = []
         try members { (parser, name, offset) throws(JSONError) in
-            if !parser.dialect.allowsDuplicates, !names.insert(name).inserted {
-                throw JSONError(problem: .duplicateName, offset: offset)
+            if !parser.dialect.allowsDuplicates {
+                if values.count == 16 { names = Set(values.map(\.name)) }
+                let isTaken = values.count < 16 ? values.contains { $0.name == name } : !names.insert(name).inserted
+                if isTaken { throw JSONError(problem: .duplicateName, offset: offset) }
             }
             values.append(JSONValue.Member(name: name, value: try parser.value(depth: depth + 1)))
         }

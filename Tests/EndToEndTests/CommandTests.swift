@@ -28,8 +28,8 @@ import Testing
     }
 
     @Test func versionNamesTheSchemes() throws {
-        #expect(try program.run("version").lines.last == "schemes: data file")
-        let json = try JSONSerialization.jsonObject(with: program.run("version", "--json").output) as? [String: Any]
+        #expect(try program.run("version", "--no-plugins").lines.last == "schemes: data file")
+        let json = try JSONSerialization.jsonObject(with: program.run("version", "--no-plugins", "--json").output) as? [String: Any]
         #expect(json?["schemes"] as? [String] == ["data", "file"])
         #expect((json?["version"] as? String)?.isEmpty == false)
     }

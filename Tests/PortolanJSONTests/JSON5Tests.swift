@@ -39,6 +39,18 @@ import Testing
         #expect(throws: JSONError(problem: problem, offset: offset)) { try Self.parse(text) }
     }
 
+    /// However many members lie before it or between the two.
+    @Test(arguments: [2, 15, 16, 17, 18, 100])
+    func aNameThatStandsTwiceIsFoundWhereverItStands(count: Int) throws {
+        let names = (0..<count).map { "a\($0)" }
+        let text = "{\(names.map { "\($0):1," }.joined())"
+        _ = try Self.parse(text + "}")
+        for name in names {
+            let problem = JSONError(problem: .duplicateName, offset: text.utf8.count)
+            #expect(throws: problem) { try Self.parse("\(text)\(name):2}") }
+        }
+    }
+
     @Test func bytesThatAreNoUTF8AreRefusedWithTheirPlace() {
         #expect(throws: JSONError(problem: .notUnicode, offset: 4)) {
             try JSONParser.parse(Array("'é".utf8) + [0x61, 0xFF, 0x27], .json5)

@@ -29,10 +29,12 @@ public struct InstalledPlugin: Sendable {
     public var folder: String { Folder.parent(of: manifestPath) ?? "." }
     public var libraryPath: String { "\(folder)/\(manifest.library)" }
 
+    private static let hostVersion = SemanticVersion(portolanVersion)
+
     /// What can be said against it without a look at its library.
     private var objection: PluginProblem? {
         if let objection = policy.objection(to: identifier) { return PluginProblem(manifestPath, nil, objection) }
-        if let range = manifest.hostVersions, let version = SemanticVersion(portolanVersion), !range.contains(version) {
+        if let range = manifest.hostVersions, let version = Self.hostVersion, !range.contains(version) {
             return PluginProblem(
                 manifestPath, .hostIsInRange,
                 "the plugin \(identifier) is for hosts \(range.text), and this is \(portolanVersion); install a version of it that is for this one"

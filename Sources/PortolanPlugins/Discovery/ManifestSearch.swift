@@ -35,25 +35,42 @@ struct ManifestSearch {
     }
 
     private mutating func findings(at entry: Folder.Entry, in folder: String) -> [Finding] {
-        let path = "\(folder)/\(entry.name)"
-        if entry.name.hasSuffix(PluginManifest.fileNameEnd) { return read(path) }
-        guard !entry.isFile else { return [] }
+        let isManifest = entry.name.hasSuffix(PluginManifest.fileNameEnd)
+        guard isManifest || !entry.isFile else { return [] }
         do throws(PluginProblem) {
-            guard Self.isFolder(path) else { return [] }
-            return try Self.manifests(in: try trusted.resolve(path), named: entry.name).flatMap { read($0) }
+            let path = "\(folder)/\(entry.name)"
+            let status = try Self.status(of: path)
+            if isManifest { return [try read(entry.name, in: folder, status)].compactMap { $0 } }
+            guard status.kind == .folder || (status.kind == .link && Self.isFolder(path)) else { return [] }
+            return try findings(inside: try trusted.resolve(entry.name, in: folder, status), named: entry.name)
         } catch {
             return [.failure(error)]
         }
     }
 
-    private mutating func read(_ path: String) -> [Finding] {
-        do throws(PluginProblem) {
-            let resolved = try trusted.resolve(path)
-            guard seen.insert(Array(resolved.utf8)).inserted else { return [] }
-            return [.success((try Self.read(resolved), resolved))]
-        } catch {
-            return [.failure(error)]
+    /// `NAME/NAME.plugin.json`, and otherwise whatever manifests the folder has.
+    private mutating func findings(inside folder: String, named name: String) throws(PluginProblem) -> [Finding] {
+        let expected = name + PluginManifest.fileNameEnd
+        // `try?` because where it is not there, another may be.
+        if let status = try? FileStatus(at: "\(folder)/\(expected)") {
+            return [try read(expected, in: folder, status)].compactMap { $0 }
         }
+        var findings: [Finding] = []
+        for entry in try Self.entries(of: folder) where entry.name.hasSuffix(PluginManifest.fileNameEnd) {
+            do throws(PluginProblem) {
+                if let finding = try read(entry.name, in: folder, Self.status(of: "\(folder)/\(entry.name)")) { findings.append(finding) }
+            } catch {
+                findings.append(.failure(error))
+            }
+        }
+        return findings
+    }
+
+    /// - Returns: `nil` where it was read before.
+    private mutating func read(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> Finding? {
+        let path = try trusted.resolve(name, in: folder, status)
+        guard seen.insert(Array(path.utf8)).inserted else { return nil }
+        return .success((try Self.read(path), path))
     }
 
     private func exists(_ path: String) -> Bool {
@@ -103,6 +120,14 @@ struct ManifestSearch {
             return try Folder.entries(of: path)
         } catch {
             throw PluginProblem(path, nil, "the folder can't be searched for plugins: \(error)")
+        }
+    }
+
+    private static func status(of path: String) throws(PluginProblem) -> FileStatus {
+        do throws(SystemCallError) {
+            return try FileStatus(at: path)
+        } catch {
+            throw PluginProblem(path, nil, "it can't be looked at: \(error)")
         }
     }
 

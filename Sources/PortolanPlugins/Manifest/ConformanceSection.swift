@@ -107,7 +107,7 @@ extension JSONValue {
     /// 64 hexadecimal digits, in lower case.
     func sha256() throws(ManifestProblem) -> String {
         try text("where 64 hexadecimal digits are needed") {
-            $0.utf8.count == 64 && $0.unicodeScalars.allSatisfy(\.properties.isASCIIHexDigit)
+            $0.utf8.count == 64 && $0.utf8.allSatisfy(Text.isHexDigit)
         }
         .lowercased()
     }

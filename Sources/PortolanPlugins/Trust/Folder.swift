@@ -33,7 +33,7 @@ enum Folder {
         return entries.sorted { $0.name < $1.name }
     }
 
-    /// The bytes of a regular file. It is not waited for: a FIFO is refused.
+    /// The bytes that a regular file has when it is opened. It is not waited for: a FIFO is refused.
     ///
     /// - Parameter limit: no more than this and one byte are read.
     static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> [UInt8] {
@@ -42,7 +42,7 @@ enum Folder {
         defer { close(descriptor) }
         let status = try FileStatus(of: descriptor)
         guard status.kind == .regular else { throw SystemCallError(number: status.kind == .folder ? EISDIR : EINVAL) }
-        let room = min(Int(clamping: status.size), limit) + 1
+        let room = min(Int(clamping: status.size), limit + 1)
         var failure: SystemCallError?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
             while count < room {

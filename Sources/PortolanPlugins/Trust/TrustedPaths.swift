@@ -56,6 +56,16 @@ struct TrustedPaths {
         return resolved
     }
 
+    /// An entry of a folder that was resolved. As ``resolve(_:)``, without going all the way again.
+    ///
+    /// - Parameter status: of the entry itself.
+    mutating func resolve(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> String {
+        let path = "\(folder == "/" ? "" : folder)/\(name)"
+        guard status.kind != .link else { return try resolve(path) }
+        if let objection = try check(path, Array(path.utf8), status) { throw PluginProblem(path, .filesAreTrusted, objection) }
+        return path
+    }
+
     /// - Returns: what there is to say against it as the last one of a path.
     private mutating func check(_ path: String, _ key: [UInt8], _ status: FileStatus) throws(PluginProblem) -> String? {
         guard let owner else {
