@@ -28,7 +28,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-crypto.git", "3.0.0"..<"5.0.0"),
     ],
     targets: [
         .target(name: "CPortolan"),
@@ -41,7 +40,6 @@ let package = Package(
             name: "PortolanPlugins",
             dependencies: [
                 "PortolanCore", "CPortolan", "CSecureGetenv", "PortolanJSON", httpTypes, logging,
-                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: strict),
         .target(

@@ -6,7 +6,8 @@ import Testing
 /// What a person sees of Echo through the command line.
 @Suite struct EchoTests {
     private func get(_ url: String, _ options: String...) throws -> Program.Outcome {
-        try Program().run(["get", "--plugin", PluginConformanceTests.library("echo.so"), url] + options)
+        let program = try Program()
+        return try program.run(["get", "--plugin", program.copyFixture("echo.so"), url] + options)
     }
 
     @Test func aRedirectIsFollowedAndTold() throws {

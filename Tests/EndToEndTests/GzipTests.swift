@@ -5,25 +5,27 @@ import Testing
 
 /// The gzip plugin through the command line, with files that gzip(1) wrote.
 @Suite(.timeLimit(.minutes(5))) struct GzipTests {
-    static let library = PluginConformanceTests.library("gzip.so")
-
     @Test(arguments: ["-1", "-9"]) func aFileOfGzipsComesBack(_ level: String) throws {
-        let outcome = try Program().runScript(
+        let program = try Program()
+        try program.copyFixture("gzip.so")
+        let outcome = try program.runScript(
             """
             (head -c 3000000 /dev/urandom; head -c 3000000 /dev/zero; base64 "$portolan" | head -c 3000000) > plain
             gzip \(level) -c plain > 'a chart.gz' && head -c 5 plain | gzip -c >> 'a chart.gz' && (cat plain; head -c 5 plain) | sha256sum
-            "$portolan" get --plugin '\(Self.library)' "gzip:file://$PWD/a%20chart.gz" | sha256sum
-            "$portolan" get -O --plugin '\(Self.library)' "gzip:file://$PWD/a%20chart.gz" && sha256sum < 'a chart'
+            "$portolan" get --plugin gzip.so "gzip:file://$PWD/a%20chart.gz" | sha256sum
+            "$portolan" get -O --plugin gzip.so "gzip:file://$PWD/a%20chart.gz" && sha256sum < 'a chart'
             """)
         #expect(outcome.lines.count == 3)
         #expect(Set(outcome.lines).count == 1, "\(outcome.lines) \(outcome.errors)")
     }
 
     @Test(arguments: [0, 1, 9, 30, 20_000]) func aFileThatIsCutFails(_ count: Int) throws {
-        let outcome = try Program().runScript(
+        let program = try Program()
+        try program.copyFixture("gzip.so")
+        let outcome = try program.runScript(
             """
             head -c 40000 /dev/urandom | gzip -c | head -c \(count) > cut.gz
-            "$portolan" get --plugin '\(Self.library)' "gzip:file://$PWD/cut.gz" > out
+            "$portolan" get --plugin gzip.so "gzip:file://$PWD/cut.gz" > out
             """)
         let lines = outcome.errors
         #expect(outcome.status != 0)
@@ -32,11 +34,13 @@ import Testing
 
     /// Zeros, of which gzip(1) makes a thousandth.
     @Test func aBombMeetsTheLimit() throws {
-        let outcome = try Program().runScript(
+        let program = try Program()
+        try program.copyFixture("gzip.so")
+        let outcome = try program.runScript(
             """
             head -c 40000000 /dev/zero | gzip -c > bomb.gz
-            "$portolan" get --plugin '\(Self.library)' "gzip:file://$PWD/bomb.gz" | wc -c
-            "$portolan" get --json --plugin '\(Self.library)' "gzip:file://$PWD/bomb.gz" -o out > events
+            "$portolan" get --plugin gzip.so "gzip:file://$PWD/bomb.gz" | wc -c
+            "$portolan" get --json --plugin gzip.so "gzip:file://$PWD/bomb.gz" -o out > events
             echo $?; tail -1 events; ls out 2>/dev/null
             """)
         let delivered = outcome.lines.first.flatMap { Int($0) } ?? .max

@@ -25,7 +25,6 @@ import Testing
     }
 
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    static func library(_ name: String) -> String { root.appendingPathComponent(".build/fixtures/\(name)").path }
 
     /// By the plugin's folder. One that has no manifest, or none that can be read, has no loads.
     static let manifests: [String: Manifest] = {
@@ -46,7 +45,7 @@ import Testing
     }
 
     static let cases = manifests.sorted { $0.key < $1.key }.flatMap { _, manifest in
-        manifest.conformance.loads.map { Case(library: library(manifest.library), load: $0) }
+        manifest.conformance.loads.map { Case(library: manifest.library, load: $0) }
     }
 
     @Test func everyManifestNamesWhatSucceedsAndWhatFails() throws {
@@ -63,7 +62,7 @@ import Testing
         let (load, program) = (test.load, try Program())
         let hangs = load.tags.contains("hangs")
         let error = hangs ? "timedOut" : load.error
-        var arguments = ["get", "--plugin", test.library, load.url]
+        var arguments = ["get", "--plugin", try program.copyFixture(test.library), load.url]
         if let credential = load.credential { arguments += ["-u", "\(credential.username):\(credential.password)"] }
         if hangs { arguments += ["--max-time", "0.3"] }
         let outcome = try program.run(arguments)

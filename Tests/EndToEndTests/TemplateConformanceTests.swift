@@ -5,11 +5,9 @@ import Testing
 
 /// What Template does through the command line, beyond the URLs of its manifest.
 @Suite struct TemplateConformanceTests {
-    static let library = PluginConformanceTests.library("template.so")
-
     @Test func aHeadHasNoBody() throws {
         let program = try Program()
-        let library = try program.copyTemplate()
+        let library = try program.copyFixture("template.so")
         let outcome = try program.run("get", "-I", "--plugin", library, "template://greet/World")
         #expect(outcome.text == "content-type: text/plain;charset=utf-8\ncontent-length: 14\n\n")
         #expect(outcome.status == 0)
@@ -21,7 +19,7 @@ import Testing
     @Test(arguments: ["http://u:s3cr3t@x%20y/", "//u:s3cr3t@x", "u:s3cr3t@%zz"])
     func aRedirectThatIsRefusedQuotesNoPassword(target: String) throws {
         let program = try Program()
-        let outcome = try program.run("get", "--plugin", program.copyTemplate(), "template://redirect?to=\(target)")
+        let outcome = try program.run("get", "--plugin", program.copyFixture("template.so"), "template://redirect?to=\(target)")
         #expect(outcome.status == 3)
         #expect(outcome.errors.count == 1 && outcome.errors.first?.contains("s3cr3t") == false, "\(outcome.errors)")
     }

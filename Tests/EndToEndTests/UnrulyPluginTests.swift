@@ -24,10 +24,10 @@ import Testing
         #expect(try program.run("get", "--plugin", plugin, "unruly://unasked").status == 110)
         #expect(try program.run("get", "--plugin", plugin, "unruly://loop").status == 47)
         for user in ["guest:wrong", "nobody:sesame"] {
-            let outcome = try program.run("get", "--plugin", TemplateConformanceTests.library, "-u", user, "template://secret")
+            let outcome = try program.run("get", "--plugin", program.copyFixture("template.so"), "-u", user, "template://secret")
             #expect(outcome.status == 67)
         }
-        #expect(try program.run("get", "--plugin", TemplateConformanceTests.library, "template://secret").status == 67)
+        #expect(try program.run("get", "--plugin", program.copyFixture("template.so"), "template://secret").status == 67)
     }
 
     @Test(arguments: [("stdio", Int32(0)), ("get", 143)])

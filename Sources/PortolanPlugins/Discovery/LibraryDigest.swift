@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
-import FoundationEssentials
 import PortolanCore
 
 /// The SHA-256 of a library, by which its user knows it again.
@@ -13,7 +11,7 @@ enum LibraryDigest {
     static func ofFile(at path: String) throws(SystemCallError) -> String {
         let bytes = try Folder.contents(of: path, atMost: sizeLimit)
         guard bytes.count <= sizeLimit else { throw .tooLarge }
-        return SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return SHA256.hexadecimal(of: bytes)
     }
 
     /// Reads the library only where a digest is pinned.

@@ -40,7 +40,7 @@ import Testing
 
     /// `fixture://good` delivers 4 bytes, whatever is asked for.
     @Test func aHandlersBodyForHEADGoesNowhere() throws {
-        let library = PluginConformanceTests.root.appendingPathComponent(".build/fixtures/fixture.so").path
+        let library = try program.copyFixture("fixture.so")
         let head = "content-type: text/plain\ncontent-length: 4\n\n"
         #expect(try program.run("get", "-I", "--plugin", library, "fixture://good").text == head)
         #expect(try program.run("get", "-I", "-o", "out", "--plugin", library, "fixture://good").output.isEmpty)

@@ -5,10 +5,13 @@ import Testing
 
 /// `get --json` and `get -v` tell of the loads inside a load, to their end.
 @Suite(.timeLimit(.minutes(1))) struct InnerLoadsTests {
-    private static let relay = PluginConformanceTests.root.appendingPathComponent(".build/fixtures/relay.so").path
     private let program: Program
+    private let relay: String
 
-    init() throws { program = try Program() }
+    init() throws {
+        program = try Program()
+        relay = try program.copyFixture("relay.so")
+    }
 
     /// Events of one name, with the members that are the same in each run.
     private func summary(_ lines: [String]) throws -> [String] {
@@ -22,7 +25,7 @@ import Testing
     }
 
     @Test func eachIsALineAtItsBeginningAndItsEnd() throws {
-        let outcome = try program.run("get", "--json", "--plugin", Self.relay, "relay:relay:data:,hello")
+        let outcome = try program.run("get", "--json", "--plugin", relay, "relay:relay:data:,hello")
         let events = try summary(outcome.lines)
         #expect(
             events.filter { $0.hasPrefix("inner") } == [
@@ -33,7 +36,7 @@ import Testing
     }
 
     @Test func aFailureInsideIsTold() throws {
-        let outcome = try program.run("get", "--json", "--plugin", Self.relay, "relay:file:///nosuch/file")
+        let outcome = try program.run("get", "--json", "--plugin", relay, "relay:file:///nosuch/file")
         #expect(
             try summary(outcome.lines) == [
                 "started", "inner 1 file:///nosuch/file GET org.portolan.file", "innerEnd 1 file:///nosuch/file 0 notFound", "failed",
@@ -42,7 +45,7 @@ import Testing
     }
 
     @Test func verboseTellsThemToo() throws {
-        let outcome = try program.run("get", "-v", "--plugin", Self.relay, "relay:data:,hello")
+        let outcome = try program.run("get", "-v", "--plugin", relay, "relay:data:,hello")
         #expect(outcome.errors.contains("* inside, 1 deep: GET 'data:,hello', handler: org.portolan.data"))
         #expect(outcome.errors.contains { $0.hasPrefix("* inside, 1 deep: 'data:,hello' finished after ") && $0.hasSuffix(", 5 bytes") })
     }
@@ -54,7 +57,7 @@ import Testing
         let process = Process()
         process.executableURL = Program.executable
         process.arguments =
-            ["get", "--json", "--plugin", Self.relay, "--plugin", unruly, "relay:unruly://hang"]
+            ["get", "--json", "--plugin", relay, "--plugin", unruly, "relay:unruly://hang"]
             + (byInterrupt ? [] : ["--max-time", "0.2"])
         process.currentDirectoryURL = program.folder
         let (output, errors) = (Pipe(), Pipe())

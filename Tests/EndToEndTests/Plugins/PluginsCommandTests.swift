@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func schemaIsPublished() throws {
-        let published = TemplateConformanceTests.root.appendingPathComponent("docs/plugin-manifest.schema.json")
+        let published = PluginConformanceTests.root.appendingPathComponent("docs/plugin-manifest.schema.json")
         let outcome = try run("schema")
         #expect(try outcome.output == Data(contentsOf: published))
         #expect(outcome.status == 0)

@@ -4,14 +4,15 @@ import Foundation
 
 /// Plugins in the program's folder: copies, so that who owns the checkout is no matter.
 extension Program {
-    private static let manifest = TemplateConformanceTests.root.appendingPathComponent("Plugins/Template/Template.plugin.json")
+    private static let manifest = PluginConformanceTests.root.appendingPathComponent("Plugins/Template/Template.plugin.json")
 
-    /// The library of the template, as an absolute path.
-    func copyTemplate(to name: String = "template.so") throws -> String {
-        let copy = folder.appendingPathComponent(name)
+    /// A copy of a library that `make fixtures` has built, by its absolute path.
+    @discardableResult
+    func copyFixture(_ name: String, to destination: String? = nil) throws -> String {
+        let copy = folder.appendingPathComponent(destination ?? name)
         try FileManager.default.createDirectory(at: copy.deletingLastPathComponent(), withIntermediateDirectories: true)
         if !FileManager.default.fileExists(atPath: copy.path) {
-            try FileManager.default.copyItem(at: URL(filePath: TemplateConformanceTests.library), to: copy)
+            try FileManager.default.copyItem(at: PluginConformanceTests.root.appendingPathComponent(".build/fixtures/\(name)"), to: copy)
         }
         return copy.path
     }
@@ -20,7 +21,7 @@ extension Program {
     ///
     /// - Parameter change: of the manifest's text.
     func installTemplate(in place: String = "plugins", as name: String = "Template", _ change: (String) -> String = { $0 }) throws {
-        _ = try copyTemplate(to: "\(place)/\(name)/template.so")
+        try copyFixture("template.so", to: "\(place)/\(name)/template.so")
         try makeFile("\(place)/\(name)/\(name).plugin.json", change(String(contentsOf: Self.manifest, encoding: .utf8)))
     }
 

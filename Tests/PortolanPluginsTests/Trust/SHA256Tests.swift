@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+@Suite struct SHA256Tests {
+    /// The examples that NIST publishes with FIPS 180-4.
+    @Test(arguments: [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        ),
+        (String(repeating: "a", count: 1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
+    ])
+    func thePublishedExamplesAgree(message: String, digest: String) {
+        #expect(SHA256.hexadecimal(of: Array(message.utf8)) == digest)
+    }
+
+    /// Each length around the ends of blocks, beside sha256sum(1).
+    @Test func everyLengthUpToThreeBlocksAgrees() throws {
+        let folder = try TemporaryFolder()
+        var random = SeededGenerator(seed: 4)
+        var names: [String] = []
+        var digests: [String] = []
+        for count in 0...200 {
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            names.append(try folder.write(bytes, to: "\(count)"))
+            digests.append(SHA256.hexadecimal(of: bytes))
+        }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/sha256sum")
+        process.arguments = names
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let lines = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n")
+        process.waitUntilExit()
+        #expect(lines.map { String($0.prefix(64)) } == digests)
+    }
+}
