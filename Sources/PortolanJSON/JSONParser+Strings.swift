@@ -23,6 +23,20 @@ extension JSONParser {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Moves over the string whose opening quote is next.
+    mutating func skipString() throws(JSONError) {
+        let quote = bytes[position]
+        position += 1
+        try skipPlainText(to: quote)
+        while try peek() == UInt8(ascii: "\\") {
+            position += 1
+            var escaped: [UInt8] = []
+            try appendEscape(to: &escaped)
+            try skipPlainText(to: quote)
+        }
+        position += 1
+    }
+
     /// Moves to the closing quote or the next backslash.
     private mutating func skipPlainText(to quote: UInt8) throws(JSONError) {
         while position < bytes.count {

@@ -13,15 +13,22 @@ package struct JSONParser {
     let dialect: JSONDialect
     var position = 0
 
-    init(bytes: [UInt8], dialect: JSONDialect) {
+    private let leftOut: String?
+
+    init(bytes: [UInt8], dialect: JSONDialect, leftOut: String? = nil) {
         self.bytes = bytes
         self.dialect = dialect
+        self.leftOut = leftOut
     }
 
+    /// - Parameter leftOut: a member of the outermost object whose value is looked at for its syntax only, and becomes null: it costs a third of what a value
+    ///   costs. A name that stands twice inside goes unnoticed.
     /// - Throws: what is wrong with the text, and where.
     /// - Complexity: linear in the length of the text.
-    package static func parse(_ bytes: [UInt8], _ dialect: JSONDialect = .json) throws(JSONError) -> JSONValue {
-        var parser = JSONParser(bytes: bytes, dialect: dialect)
+    package static func parse(
+        _ bytes: [UInt8], _ dialect: JSONDialect = .json, leavingOut leftOut: String? = nil
+    ) throws(JSONError) -> JSONValue {
+        var parser = JSONParser(bytes: bytes, dialect: dialect, leftOut: leftOut)
         if !dialect.repairsText { try parser.checkUnicode() }
         let value = try parser.value(depth: 0)
         try parser.skipWhitespace()
@@ -47,6 +54,30 @@ package struct JSONParser {
         }
     }
 
+    /// Moves over a value, as strictly as it would be read.
+    private mutating func skipValue(depth: Int) throws(JSONError) {
+        guard depth <= Self.depthLimit else { throw error(.tooDeep) }
+        try skipWhitespace()
+        switch try peek() {
+        case UInt8(ascii: "{"):
+            try members(named: { (parser) throws(JSONError) in try parser.skipName() }) { (parser, _, _) throws(JSONError) in
+                try parser.skipValue(depth: depth + 1)
+            }
+        case UInt8(ascii: "["): try elements { (parser) throws(JSONError) in try parser.skipValue(depth: depth + 1) }
+        case UInt8(ascii: "\""): try skipString()
+        case UInt8(ascii: "'") where dialect.isExtended: try skipString()
+        default: _ = try value(depth: depth)
+        }
+    }
+
+    private mutating func skipName() throws(JSONError) {
+        switch try peek() {
+        case UInt8(ascii: "\""): try skipString()
+        case UInt8(ascii: "'") where dialect.isExtended: try skipString()
+        default: _ = try name()
+        }
+    }
+
     private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
         var values: [JSONValue.Member] = []
         // Most objects have few members, and need no hashes.
@@ -57,20 +88,28 @@ package struct JSONParser {
                 let isTaken = values.count < 16 ? values.contains { $0.name == name } : !names.insert(name).inserted
                 if isTaken { throw JSONError(problem: .duplicateName, offset: offset) }
             }
-            values.append(JSONValue.Member(name: name, value: try parser.value(depth: depth + 1)))
+            let isLeftOut = depth == 0 && name == parser.leftOut
+            if isLeftOut { try parser.skipValue(depth: 1) }
+            values.append(JSONValue.Member(name: name, value: isLeftOut ? .null : try parser.value(depth: depth + 1)))
         }
         return .object(values)
     }
 
     /// Goes through the object that begins here. At each member `body` gets its name and where that began, and reads its value.
     mutating func members(_ body: (inout JSONParser, String, Int) throws(JSONError) -> Void) throws(JSONError) {
+        try members(named: { (parser) throws(JSONError) in try parser.name() }, body)
+    }
+
+    private mutating func members<Name>(
+        named read: (inout JSONParser) throws(JSONError) -> Name, _ body: (inout JSONParser, Name, Int) throws(JSONError) -> Void
+    ) throws(JSONError) {
         position += 1
         try skipWhitespace()
         if try take(UInt8(ascii: "}")) { return }
         while true {
             try skipWhitespace()
             let offset = position
-            let name = try name()
+            let name = try read(&self)
             try skipWhitespace()
             guard try take(UInt8(ascii: ":")) else { throw error(.unexpectedByte) }
             try skipWhitespace()
@@ -165,7 +204,12 @@ extension JSONParser {
 
     mutating func skipWhitespace() throws(JSONError) {
         while position < bytes.count, Self.isWhitespace(bytes[position]) { position += 1 }
-        if dialect.isExtended { try skipExtendedWhitespace() }
+        guard dialect.isExtended, position < bytes.count else { return }
+        // What begins extended white space: a comment, VT, FF, or a character beyond ASCII.
+        switch bytes[position] {
+        case UInt8(ascii: "/"), 0x0B, 0x0C, 0x80...: try skipExtendedWhitespace()
+        default: return
+        }
     }
 
     static func isWhitespace(_ byte: UInt8) -> Bool {

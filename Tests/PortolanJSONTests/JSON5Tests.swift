@@ -70,6 +70,31 @@ import Testing
         }
     }
 
+    @Test func aMemberThatIsLeftOutBecomesNull() throws {
+        let text = Array("{a: 1, b: {'c\\n': [1, \"}\", 'x\\'y', /* ] */ {}], b: NaN}, d: {b: 2}}".utf8)
+        let value = try JSONParser.parse(text, .json5, leavingOut: "b")
+        #expect(value == ["a": .number("1"), "b": nil, "d": ["b": .number("2")]])
+    }
+
+    /// Whatever is no JSON5 is none in a member that is left out, at the same place.
+    @Test(
+        arguments: [
+            "[,]", "{1a: 1}", "'a\nb'", "'\\01'", "\"\\x4\"", "[1 2]", "{a 1}", "{a: 1", "'a", "0x", "/* x", "{'a", "[{\"b\": ]}]",
+            "undefined",
+        ])
+    func whatIsLeftOutIsStillJudged(value: String) {
+        let text = Array("{b: \(value)}".utf8)
+        let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5) }
+        let other = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, leavingOut: "b") }
+        #expect(error != nil && error == other)
+    }
+
+    @Test func whatIsLeftOutIsNoDeeperThanTheLimit() {
+        let text = Array("{b: \(String(repeating: "[", count: 1000))".utf8)
+        let error = #expect(throws: JSONError.self) { try JSONParser.parse(text, .json5, leavingOut: "b") }
+        #expect(error?.problem == .tooDeep)
+    }
+
     @Test func pathsLeadToTheirPlaces() {
         let text = Array("{\n  // names\n  é: [1,\r    {b: 'x'}],\n  c: {}}".utf8)
         func place(_ path: JSONPath) -> String? {

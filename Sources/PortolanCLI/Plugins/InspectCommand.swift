@@ -18,7 +18,8 @@ struct InspectCommand: ParsableCommand {
 
     func run() throws {
         Interruption.ignoreClosedPipes()
-        let plugin = try PluginArgument.plugin(plugin, in: PluginCatalogue())
+        let found = try PluginArgument.plugin(plugin, in: PluginCatalogue())
+        let plugin = try Failure.explaining { () throws(PluginProblem) in try found.readingConformance() }
         let digest = plugin.libraryDigest
         if isJSON {
             try StandardOutput.write(Self.json(of: plugin, digest))

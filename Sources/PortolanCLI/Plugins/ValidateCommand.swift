@@ -66,10 +66,17 @@ private struct Verdict {
 
     private mutating func judge(_ plugin: InstalledPlugin) {
         warnings = plugin.warnings.map(\.description)
-        if plugin.manifest.conformance == nil {
+        do throws(PluginProblem) {
+            guard try plugin.readingConformance().manifest.conformance == nil else { return open(plugin) }
             warnings.append(
                 "\(plugin.manifestPath): MANIF-05: no conformance section says what its URLs yield; write one, so that it can be judged")
+            open(plugin)
+        } catch {
+            problems.append(error.description)
         }
+    }
+
+    private mutating func open(_ plugin: InstalledPlugin) {
         do throws(LoadError) {
             _ = try plugin.open()
         } catch {

@@ -5,7 +5,7 @@ public import PortolanCore
 
 /// A plugin that a manifest tells of. Its library has not been opened, and may not even be there.
 public struct InstalledPlugin: Sendable {
-    public let manifest: PluginManifest
+    public private(set) var manifest: PluginManifest
     /// Absolute.
     public let manifestPath: String
     /// Why it is not used; `nil` where it is.
@@ -41,6 +41,18 @@ public struct InstalledPlugin: Sendable {
             )
         }
         return nil
+    }
+
+    /// The same with all of its manifest, which is read again: a search passes over what only judges need.
+    ///
+    /// - Throws: what is wrong with the manifest, its conformance section included.
+    public func readingConformance() throws(PluginProblem) -> Self {
+        var plugin = self
+        plugin.manifest = try ManifestSearch.read(manifestPath)
+        guard plugin.identifier == identifier else {
+            throw PluginProblem(manifestPath, nil, "it was for \(identifier) just now, and is for \(plugin.identifier); try again")
+        }
+        return plugin
     }
 
     /// What the plugin is set up with: the manifest's defaults, the policy's values over them, and `settings` over those.

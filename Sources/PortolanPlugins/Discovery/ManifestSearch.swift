@@ -70,7 +70,7 @@ struct ManifestSearch {
     private mutating func read(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> Finding? {
         let path = try trusted.resolve(name, in: folder, status)
         guard seen.insert(Array(path.utf8)).inserted else { return nil }
-        return .success((try Self.read(path), path))
+        return .success((try PluginManifest(withoutConformance: Self.contents(of: path), path: path), path))
     }
 
     private func exists(_ path: String) -> Bool {
@@ -105,14 +105,17 @@ struct ManifestSearch {
         return try entries(of: folder).filter { $0.name.hasSuffix(PluginManifest.fileNameEnd) }.map { "\(folder)/\($0.name)" }
     }
 
-    private static func read(_ path: String) throws(PluginProblem) -> PluginManifest {
-        let bytes: [UInt8]
+    /// All of a manifest.
+    static func read(_ path: String) throws(PluginProblem) -> PluginManifest {
+        try PluginManifest(parsing: contents(of: path), path: path)
+    }
+
+    private static func contents(of path: String) throws(PluginProblem) -> [UInt8] {
         do throws(SystemCallError) {
-            bytes = try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
+            return try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
         } catch {
             throw PluginProblem(path, .manifestIsValid, "the manifest can't be read: \(error)")
         }
-        return try PluginManifest(parsing: bytes, path: path)
     }
 
     private static func entries(of path: String) throws(PluginProblem) -> [Folder.Entry] {

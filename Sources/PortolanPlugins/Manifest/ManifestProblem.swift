@@ -25,14 +25,15 @@ struct ManifestProblem: Error {
 extension ManifestProblem {
     /// Reads a JSON5 document, and says of what is wrong in which line and column it stands.
     static func parse<Value>(
-        _ bytes: [UInt8], path: String, _ rule: ContractRule?, _ read: (JSONValue) throws(ManifestProblem) -> Value
+        _ bytes: [UInt8], path: String, _ rule: ContractRule?, leavingOut leftOut: String? = nil,
+        _ read: (JSONValue) throws(ManifestProblem) -> Value
     ) throws(PluginProblem) -> Value {
         guard bytes.count <= PluginManifest.sizeLimit else {
             throw PluginProblem(path, rule, "it has over \(PluginManifest.sizeLimit) bytes, the most that is read")
         }
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONParser.parse(bytes, .json5)
+            value = try JSONParser.parse(bytes, .json5, leavingOut: leftOut)
         } catch {
             throw PluginProblem(path, rule, error.problem.rawValue, at: JSONPosition(of: error.offset, in: bytes))
         }

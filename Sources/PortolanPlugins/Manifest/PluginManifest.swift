@@ -24,6 +24,7 @@ public struct PluginManifest: Hashable, Sendable {
     public let hostVersions: VersionRange?
     /// In lexical order of their names.
     public let settings: [PluginSetting]
+    /// `nil` also where a search has found the manifest: ``InstalledPlugin/readingConformance()``.
     public let conformance: ConformanceSection?
 
     /// How files with a manifest in them are named.
@@ -43,10 +44,19 @@ extension PluginManifest {
     /// - Parameter path: of the file, for messages.
     /// - Throws: what is wrong, with path, line and column: MANIF-01.
     public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
-        self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid) { value throws(ManifestProblem) in try Self(value) }
+        self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid) { value throws(ManifestProblem) in
+            try Self(value, includingConformance: true)
+        }
     }
 
-    private init(_ value: JSONValue) throws(ManifestProblem) {
+    /// As ``init(parsing:path:)``, but for ``conformance``, which has to be JSON5 and nothing more: nobody needs it to load, and it is most of a manifest.
+    init(withoutConformance bytes: [UInt8], path: String) throws(PluginProblem) {
+        self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid, leavingOut: "conformance") { value throws(ManifestProblem) in
+            try Self(value, includingConformance: false)
+        }
+    }
+
+    private init(_ value: JSONValue, includingConformance: Bool) throws(ManifestProblem) {
         let object = try ManifestObject(value, names: Self.names)
         _ = try object.optional("$schema") { value throws(ManifestProblem) in try value.text() }
         identifier = try object.required("identifier") { value throws(ManifestProblem) in
@@ -72,7 +82,9 @@ extension PluginManifest {
         }
         settings =
             try object.optional("settings") { value throws(ManifestProblem) in try Self.settings(value) } ?? []
-        conformance = try object.optional("conformance") { value throws(ManifestProblem) in try ConformanceSection(value) }
+        conformance =
+            includingConformance
+            ? try object.optional("conformance") { value throws(ManifestProblem) in try ConformanceSection(value) } : nil
     }
 
     private static func settings(_ value: JSONValue) throws(ManifestProblem) -> [PluginSetting] {

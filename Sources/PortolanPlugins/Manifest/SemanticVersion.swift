@@ -10,36 +10,51 @@ public struct SemanticVersion: Hashable, Sendable {
 
     /// - Returns: `nil` for what is no version, numbers beyond 64 bits included.
     public init?(_ text: String) {
-        let (rest, build) = Self.split(text[...], at: "+")
-        let (core, prerelease) = Self.split(rest, at: "-")
-        let numbers = core.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map(Self.number)
-        guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else { return nil }
-        (self.major, self.minor, self.patch) = (major, minor, patch)
-        let identifiers = prerelease.map(Self.identifiers) ?? []
-        guard let identifiers, identifiers.allSatisfy({ !Self.isNumeric($0) || Self.number($0.utf8[...]) != nil }) else { return nil }
-        self.prerelease = identifiers
-        guard build.map({ Self.identifiers($0) != nil }) ?? true else { return nil }
-        self.build = build.map(String.init)
+        self.init(text.utf8[...])
     }
 
-    private static func split(_ text: Substring, at mark: Character) -> (before: Substring, after: Substring?) {
+    init?(_ text: Substring.UTF8View) {
+        let (rest, build) = Self.split(text, at: UInt8(ascii: "+"))
+        let (core, prerelease) = Self.split(rest, at: UInt8(ascii: "-"))
+        let (first, afterFirst) = Self.split(core, at: UInt8(ascii: "."))
+        guard let afterFirst, case (let second, let third?) = Self.split(afterFirst, at: UInt8(ascii: ".")) else { return nil }
+        guard let major = Self.number(first), let minor = Self.number(second), let patch = Self.number(third) else { return nil }
+        (self.major, self.minor, self.patch) = (major, minor, patch)
+        guard let identifiers = prerelease.map(Self.identifiers) ?? [] else { return nil }
+        guard identifiers.allSatisfy({ !Self.isNumeric($0) || Self.number($0.utf8[...]) != nil }) else { return nil }
+        self.prerelease = identifiers
+        guard build.map({ Self.identifiers($0) != nil }) ?? true else { return nil }
+        self.build = build.flatMap { String($0) }
+    }
+
+    private static func split(
+        _ text: Substring.UTF8View, at mark: UInt8
+    ) -> (before: Substring.UTF8View, after: Substring.UTF8View?) {
         guard let index = text.firstIndex(of: mark) else { return (text, nil) }
         return (text[..<index], text[text.index(after: index)...])
     }
 
     /// The identifiers between dots, or `nil` where one is empty or has another character than letters, digits and `-`.
-    private static func identifiers(_ text: Substring) -> [String]? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    private static func identifiers(_ text: Substring.UTF8View) -> [String]? {
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let areWhole = parts.allSatisfy { part in
-            !part.isEmpty && part.utf8.allSatisfy { Text.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
+            !part.isEmpty && part.allSatisfy { Text.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
         }
-        return areWhole ? parts.map(String.init) : nil
+        return areWhole ? parts.map { String(Substring($0)) } : nil
     }
 
     /// A number without a leading zero.
-    private static func number(_ digits: Substring.UTF8View.SubSequence) -> UInt64? {
-        guard digits.count <= 1 || digits.first != UInt8(ascii: "0"), digits.allSatisfy(Text.isDigit) else { return nil }
-        return UInt64(Substring(digits))
+    private static func number(_ digits: Substring.UTF8View) -> UInt64? {
+        guard !digits.isEmpty, digits.first != UInt8(ascii: "0") || digits.dropFirst().isEmpty else { return nil }
+        var number: UInt64 = 0
+        for digit in digits {
+            guard Text.isDigit(digit) else { return nil }
+            let (tens, isOver) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isPast) = tens.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
+            guard !isOver, !isPast else { return nil }
+            number = sum
+        }
+        return number
     }
 
     private static func isNumeric(_ identifier: String) -> Bool { identifier.utf8.allSatisfy(Text.isDigit) }
@@ -48,8 +63,8 @@ public struct SemanticVersion: Hashable, Sendable {
 extension SemanticVersion: Comparable {
     /// Precedence (§11). Versions that differ only in ``build`` are neither before nor after each other.
     public static func < (a: Self, b: Self) -> Bool {
-        let (left, right) = ([a.major, a.minor, a.patch], [b.major, b.minor, b.patch])
-        guard left == right else { return left.lexicographicallyPrecedes(right) }
+        let (left, right) = ((a.major, a.minor, a.patch), (b.major, b.minor, b.patch))
+        guard left == right else { return left < right }
         switch (a.prerelease.isEmpty, b.prerelease.isEmpty) {
         case (true, _): return false
         case (false, true): return true
