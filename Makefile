@@ -11,7 +11,7 @@ run: packages build plugins
 	@scripts/run.sh
 
 # Installs what the tests need, builds, and runs every test.
-test: packages-test fixtures embedding
+test: packages-test fixtures embedding bench-test
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest
 
@@ -65,7 +65,7 @@ bench-test: bench-plugins
 bench-plugins:
 	@scripts/packages.sh bench
 	@$(MAKE) -s -C Benchmarks/Plugins/Events OUT=../../../.build/bench/plugins
-	@[ ! -e Plugins/Gzip/Makefile ] || $(MAKE) -s -C Plugins/Gzip OUT=../../.build/bench/plugins
+	@$(MAKE) -s -C Plugins/Gzip OUT=../../.build/bench/plugins
 
 format:
 	$(SWIFT) format -i -r $(FORMATTED)
