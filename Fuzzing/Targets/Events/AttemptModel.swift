@@ -162,9 +162,13 @@ struct AttemptModel {
 
     mutating func suspend() { callerHolds = true }
 
-    mutating func resume() {
+    mutating func unsuspend() {
         callerHolds = false
         release()
+    }
+
+    /// The reader wants more.
+    mutating func resume() {
         guard stage != .deciding else { return }
         if isDelivering { wasResumedEarly = true }
         readerHolds = false

@@ -5,29 +5,29 @@ import Portolan
 /// Plays a script: all three parties of a load act from it, and a model follows.
 final class EventPlay: @unchecked Sendable {  // … because a case runs on one thread, from its start to its end
     let traits: AttemptModel.Traits
-    private let isQueued: Bool
-    private var source: ByteSource
+    let isQueued: Bool
+    var source: ByteSource
     var model = TaskModel()
-    private(set) var heard: [Heard] = []
+    var heard: [Heard] = []
     private var breaches: [ContractRule] = []
     private var task: LoadTask?
     private var loads: [PlayLoad] = []
     /// Tells whether the registry has seen the end of each load.
     private var retirement: Retirement?
     /// The delegate's answers to the events that are with it, the innermost last.
-    private var answers: [Flow] = []
-    private var depth = 0
-    private var finding: Finding?
+    var answers: [Flow] = []
+    var depth = 0
+    var finding: Finding?
     /// Jobs of the delegate's queue.
     private var jobs: [@Sendable () -> Void] = []
     /// What the delegate has not answered yet.
-    private var decisions: [(attempt: Int, request: Request, decide: @Sendable (RedirectDecision) -> Void)] = []
-    private var openChallenges: [(number: Int, challenge: AuthenticationChallenge)] = []
-    private var bodyQuestions: [@Sendable (Body?) -> Void] = []
+    var decisions: [(attempt: Int, request: Request, decide: @Sendable (RedirectDecision) -> Void)] = []
+    var openChallenges: [(number: Int, challenge: AuthenticationChallenge)] = []
+    var bodyQuestions: [@Sendable (Body?) -> Void] = []
     /// How often each question of the handlers' was answered.
-    private var replies: [Int] = []
+    var replies: [Int] = []
 
-    private static let depthLimit = 3
+    static let depthLimit = 3
 
     init(_ input: [UInt8]) {
         source = ByteSource(input)
@@ -58,12 +58,14 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
         model.cancel()
         task.cancel()
         try compare()
+        resume()  // an end that is no failure waits for it
+        model.gate.isTelling = false
+        try compare()
         retirement = loader.handlers.unregister(registration)
     }
 
     /// Lets go of everything: no question may be left without an answer, and no load without its end.
     func windUp() throws(Finding) {
-        task?.resume()  // on a queue, the end waits for it behind what was held back by a suspension
         while !jobs.isEmpty { jobs.removeFirst()() }
         for answer in bodyQuestions { answer(nil) }
         (bodyQuestions, decisions, openChallenges) = ([], [], [])
@@ -88,17 +90,19 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
             .challengeWithdrawn, .sent, .step, .newBody,
         ].map(Action.event) + [.resume, .resume, .suspend, .cancel, .decide, .answerChallenge, .runJob]
 
-    private func step() {
+    func step() {
         depth += 1
-        defer { depth -= 1 }
+        let wasTelling = model.gate.isTelling
+        defer {
+            depth -= 1
+            model.gate.isTelling = wasTelling
+        }
         let byte = source.next()
         switch Self.actions[Int(byte) % Self.actions.count] {
         case .event(let kind):
             guard let last = loads.indices.last else { return }
             emit(kind, from: byte >= 0xF0 ? source.next(below: UInt8(loads.count)) : last)
-        case .resume:
-            model.resume()
-            task?.resume()
+        case .resume: resume()
         case .suspend:
             model.suspend()
             task?.suspend()
@@ -111,12 +115,18 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
         }
     }
 
+    private func resume() {
+        let readsMore = model.unsuspend()
+        task?.resume()
+        if readsMore { model.readMore() }
+    }
+
     private func emit(_ kind: EventKind, from index: Int) {
         let load = loads[index]
         let number = source.next(below: 16)
         let verdict = model.judge(kind, of: index)
         answers.append(.keepGoing)
-        if verdict == .delivered { expect(kind, of: index, number) }
+        if verdict == .delivered, !expect(kind, of: index, number), kind.hasAnswer { answers[answers.count - 1] = .pause }
         let flow = load.call(kind, number)
         let answer = answers.removeLast()
         let expected: Flow? = verdict == .delivered ? model.delivered(kind, of: index, answer: answer) : kind.hasAnswer ? .stopped : nil
@@ -125,32 +135,36 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
     }
 
     /// What the delegate hears of an event that passed the order.
-    private func expect(_ kind: EventKind, of index: Int, _ number: Int) {
+    ///
+    /// - Returns: whether it, or nobody, hears it now; otherwise it waits.
+    private func expect(_ kind: EventKind, of index: Int, _ number: Int) -> Bool {
         switch kind {
-        case .interim: model.expect(.interim)
-        case .trailers: model.expect(.trailers)
-        case .sent: model.expect(.sent)
-        case .step: model.expect(.step)
-        case .newBody: model.expect(.newBody)
+        case .interim: return model.gate.put(.interim, of: index)
+        case .trailers: return model.gate.put(.trailers, of: index)
+        case .sent: return model.gate.put(.sent, of: index)
+        case .step: return model.gate.put(.step, of: index)
+        case .newBody: return model.gate.put(.newBody, of: index)
         case .confirmation: break
         case .finish: model.end(nil)
         case .failure: model.end(Ending(code: .connectionLost))
-        case .redirect: if model.countRedirect(of: index) { model.expect(.redirect) }
+        case .redirect: if model.countRedirect(of: index) { return model.gate.put(.redirect, of: index) }
         case .response:
-            if model.attempts[index].takeLength(PlayLoad.length(number)) { model.breakOff(index) } else { model.expect(.response) }
+            guard model.attempts[index].takeLength(PlayLoad.length(number)) else { return model.gate.put(.response, of: index) }
+            model.breakOff(index)
         case .data:
             let bytes = PlayLoad.bytes(number)
             if model.attempts[index].takeBytes(Int64(bytes.count)) {
                 model.breakOff(index)
             } else if !bytes.isEmpty {
-                model.expect(.data(bytes))
+                return model.gate.put(.data(bytes), of: index)
             }
         case .challenge:
             model.challenge(replies.count)
-            model.expect(.challenge)
+            return model.gate.put(.challenge, of: index, question: replies.count)
         case .challengeWithdrawn:
-            if model.challengeIsWithdrawn(loads[index].lastChallenge ?? -1) { model.expect(.challengeWithdrawn) }
+            if model.challengeIsWithdrawn(loads[index].lastChallenge ?? -1) { return model.gate.put(.challengeWithdrawn, of: index) }
         }
+        return true
     }
 
     private func decide() {
@@ -177,7 +191,9 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
     private func compare() throws(Finding) {
         if isQueued { return }
         if let finding { throw finding }
-        try require(heard == model.heard, "the delegate heard \(heard), and should have heard \(model.heard)")
+        let gate = model.gate
+        try require(heard == gate.heard, "the delegate heard \(heard), and should have heard \(gate.heard)")
+        try require(!gate.owes, "the delegate heard \(heard), and nothing kept it from hearing \(gate.waiting.map(\.event))")
         try require(breaches == model.breaches, "breaches of \(breaches) were reported, and \(model.breaches) are right")
         try require(loads.count == model.launches, "\(loads.count) loads were made, and \(model.launches) are right")
         try require((task?.state == .ended) == model.isEnded, "the task is \(task?.state == .ended ? "" : "not ")over")
@@ -209,64 +225,4 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
     }
 
     func wasAnswered(_ question: Int) { replies[question] += 1 }
-
-    // MARK: From the delegate
-
-    /// Writes an event down, and does what the script has the delegate do inside it.
-    @discardableResult
-    func hears(_ event: Heard) -> Flow {
-        heard.append(event)
-        if case .end = event { return .keepGoing }
-        let byte = source.next()
-        if byte & 0xC0 == 0xC0, depth < Self.depthLimit { step() }
-        switch byte & 7 {
-        case 7:
-            if event.hasAnswer, !isQueued { model.cancel() }
-            return answer(.stopped)
-        case 5, 6: return answer(.pause)
-        default: return answer(.keepGoing)
-        }
-    }
-
-    private func answer(_ flow: Flow) -> Flow {
-        if !answers.isEmpty { answers[answers.count - 1] = flow }
-        return flow
-    }
-
-    func hears(redirectTo request: Request, _ decide: @escaping @Sendable (RedirectDecision) -> Void) {
-        heard.append(.redirect)
-        let byte = source.next()
-        if byte & 0xC0 == 0xC0, depth < Self.depthLimit { step() }
-        let attempt = model.current
-        switch byte & 3 {
-        case 0:
-            if !isQueued { model.follow(wasPutOff: nil) }
-            _ = answer(.stopped)
-            decide(.follow(request))
-        case 1:
-            _ = answer(.keepGoing)
-            decide(.deliver)
-        case 2:
-            _ = answer(.pause)
-            decisions.append((attempt, request, decide))
-        default:
-            _ = answer(.pause)
-            model.follow(wasPutOff: attempt)  // let go of without an answer
-        }
-    }
-
-    func hears(_ challenge: AuthenticationChallenge) {
-        let number = replies.count - 1
-        switch hears(.challenge) {
-        case .keepGoing: openChallenges.append((number, challenge))
-        case .pause:
-            model.challengeWasAnswered(number)
-            challenge.answer(.cancel)
-        case .stopped: model.challengeWasAnswered(number)  // let go of without an answer
-        }
-    }
-
-    func hears(newBody answer: @escaping @Sendable (Body?) -> Void) {
-        if hears(.newBody) == .keepGoing { bodyQuestions.append(answer) } else { answer(nil) }
-    }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Logging
 import Portolan
 
 /// The handler of a play: makes loads that do nothing by themselves.
@@ -125,17 +124,4 @@ final class PlayDelegate: LoadDelegate {
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         play.hears(.end(error.map { Ending(code: $0.code, rule: $0.rule) }))
     }
-}
-
-/// Breaches are what a play is made of: nobody wants to read of them.
-struct SilentLog: LogHandler {
-    static let logger = Logger(label: "org.portolan.play") { _ in SilentLog() }
-
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.critical
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-    func log(event: LogEvent) {}
 }

@@ -4,7 +4,7 @@ import Portolan
 
 /// What the contract says of a whole load, through its attempts: what the delegate hears, and which breaches are reported.
 struct TaskModel {
-    private(set) var heard: [Heard] = []
+    var gate = GateModel()
     private(set) var breaches: [ContractRule] = []
     /// One for each load that the handler was asked for.
     var attempts: [AttemptModel] = []
@@ -42,8 +42,6 @@ struct TaskModel {
     }
 
     // MARK: Events
-
-    mutating func expect(_ event: Heard) { heard.append(event) }
 
     /// Judges an event of an attempt's, and notes what follows at once.
     mutating func judge(_ event: EventKind, of attempt: Int) -> AttemptModel.Verdict {
@@ -89,7 +87,7 @@ struct TaskModel {
     mutating func end(_ ending: Ending?) {
         guard !isEnded else { return }
         isEnded = true
-        heard.append(.end(ending))
+        _ = gate.put(.end(ending), of: current)
         _ = attempts[current].end(.cancelled)
     }
 
@@ -104,11 +102,21 @@ struct TaskModel {
 
     mutating func suspend() {
         isSuspended = true
+        gate.hold()
         if !isEnded { attempts[current].suspend() }
     }
 
-    mutating func resume() {
+    /// The caller resumes: what waits for the delegate is told next.
+    ///
+    /// - Returns: whether the reader wants more after that, whatever it answers.
+    mutating func unsuspend() -> Bool {
         isSuspended = false
+        if !isEnded { attempts[current].unsuspend() }
+        return !gate.release()
+    }
+
+    /// The reader wants more.
+    mutating func readMore() {
         if !isEnded { attempts[current].resume() }
     }
 

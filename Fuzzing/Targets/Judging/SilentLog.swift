@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+
+/// Breaches and failures are what the cases are made of: nobody wants to read of them.
+struct SilentLog: LogHandler {
+    static let logger = Logger(label: "org.portolan.play") { _ in SilentLog() }
+
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.critical
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+    func log(event: LogEvent) {}
+}
