@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Shows that each fuzzer finds something: applies its planted bug to a copy of the tree, and fails unless the fuzzer finds it.
-#   Fuzzing/prove.sh [TARGET]      PROVE_TIME: seconds at most for each (120)
-# It begins with the seeds alone. The copy's build folder is kept in .build/fuzzing-proof, so that a second proof compiles little.
+# Shows that each fuzzer finds something: applies its planted bug to a copy of the tree, and fails unless the fuzzer finds it by searching.
+#   Fuzzing/prove.sh [TARGET]      PROVE_TIME: seconds at most for each (60)
+# It begins with the seeds, none of which may show the bug. The copy and its build folder stay in PROVE_COPY (.build/fuzzing-proof), so that
+# a second proof compiles little.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-time=${PROVE_TIME:-120}
-copy=$root/.build/fuzzing-proof
+time=${PROVE_TIME:-60}
+copy=${PROVE_COPY:-$root/.build/fuzzing-proof}
 planted=$(cd Fuzzing/Planted && for patch in *.patch; do echo "${patch%.patch}"; done)
 if [ $# -gt 0 ]; then
     [ -e "Fuzzing/Planted/$1.patch" ] || { echo "there is no Fuzzing/Planted/$1.patch: name one of" $planted >&2; exit 2; }
@@ -17,6 +18,9 @@ fi
 # Only what differs is copied, so that what was built stays built.
 mirror() {
     mkdir -p "$copy"
+    (cd "$copy" && find . -path ./.build -prune -o -type f -print) | while IFS= read -r file; do
+        [ -e "$root/$file" ] || rm "$copy/$file"
+    done
     (git ls-files -z; git ls-files -z --others --exclude-standard) | while IFS= read -r -d '' file; do
         [ -e "$file" ] || continue
         cmp -s "$file" "$copy/$file" || { mkdir -p "$copy/$(dirname "$file")" && cp -p "$file" "$copy/$file" && touch "$copy/$file"; }
@@ -36,6 +40,9 @@ for target in $planted; do
     *"FOUND something"*) ;;
     *) echo "$output" >&2; echo "$target: the fuzzer did not run" >&2; exit 1 ;;
     esac
-    echo "$target: found the planted bug:" "$(echo "$output" | grep -a '^finding\|^==\|SUMMARY\|after' | head -2 | cut -c1-240 | tr '\n' ' ')"
+    log=$copy/.build/fuzzing/$target.log
+    grep -aq 'INITED' "$log" || { echo "$target: the seeds alone show the planted bug; plant one that takes a search" >&2; exit 1; }
+    runs=$(grep -ao '^#[0-9]*' "$log" | tail -1)
+    echo "$target: found the planted bug after more than ${runs#\#} inputs:" "$(echo "$output" | grep -a '^finding\|^==\|SUMMARY\|after' | head -2 | cut -c1-240 | tr '\n' ' ')"
 done
 mirror

@@ -18,12 +18,21 @@ fi
 
 # Everything is instrumented, Portolan's modules too. lld, because gold warns of each of AddressSanitizer's symbols.
 options=(--package-path Fuzzing --scratch-path "$scratch" -c release)
-flags=(--sanitize address -Xswiftc -sanitize=fuzzer,address -Xswiftc -use-ld=lld)
+# What counts the branches is exported for the plugin, whose code counts too.
+flags=(--sanitize address -Xswiftc -sanitize=fuzzer,address -Xswiftc -use-ld=lld
+    -Xlinker '--export-dynamic-symbol=__sanitizer_cov_*' -Xlinker '--export-dynamic-symbol=__sancov_*')
 for target in $targets; do
     echo "building fuzz-$target"
     swift build "${options[@]}" "${flags[@]}" --product "fuzz-$target" >"$scratch.log" 2>&1 || { cat "$scratch.log" >&2; exit 1; }
 done
 bin=$(swift build "${options[@]}" --show-bin-path)
+case " $targets " in
+*" gzip "*)
+    clang=$(dirname "$(readlink -f "$(command -v swift)")")/clang
+    make -s -C Plugins/Gzip OUT="$scratch/plugins" CC="$clang" EXTRA="-fsanitize=fuzzer-no-link,address"
+    export FUZZ_GZIP=$scratch/plugins/gzip.so
+    ;;
+esac
 
 export ASAN_OPTIONS=detect_leaks=1
 export LSAN_OPTIONS="suppressions=$PWD/scripts/lsan.supp:print_suppressions=0"

@@ -25,6 +25,7 @@ extension FuzzTarget {
     public static let url = FuzzTarget("url") { input throws(Finding) in try URLCase.judge(input) }
     public static let manifest = FuzzTarget("manifest") { input throws(Finding) in try ManifestCase.judge(input) }
     public static let events = FuzzTarget("events") { input throws(Finding) in try EventsCase.judge(input) }
+    public static let gzip = FuzzTarget("gzip") { input throws(Finding) in try GzipCase(input).judge() }
 
-    public static let all = [data, mime, url, manifest, events]
+    public static let all = [data, mime, url, manifest, events, gzip]
 }

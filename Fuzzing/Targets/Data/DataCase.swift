@@ -28,8 +28,9 @@ struct DataCase {
     private static func enlarged(_ bytes: [UInt8]) -> [UInt8] {
         guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")), comma + 1 < bytes.count else { return bytes }
         let unit = bytes[(comma + 1)...]
-        let body = repeatElement(unit, count: largeCount / unit.count + 1).joined()
-        return Array(bytes[...comma]) + body
+        var large = Array(bytes[...comma])
+        while large.count < largeCount { large += unit }
+        return large
     }
 
     private static let loader: Loader = {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// A gzip file behind `gzip:`, through the plugin's library: what it delivers is what ``GzipReference`` finds, or the start of it and a failure.
+///
+/// The input's first byte says how it is loaded, the second in which pieces the file comes; the others are the file.
+struct GzipCase {
+    private enum Way: CaseIterable { case whole, paused, stopped, broken }
+
+    private let way: Way
+    private let isSmall: Bool
+    private let seed: UInt8
+    private let file: [UInt8]
+
+    init(_ input: [UInt8]) {
+        var source = ByteSource(input)
+        let mode = source.next()
+        way = Way.allCases[Int(mode & 3)]
+        isSmall = mode & 4 != 0
+        seed = source.next()
+        file = source.takeRest()
+    }
+
+    func judge() throws(Finding) {
+        let bench = try GzipBench.of(isSmall: isSmall)
+        let expected = GzipReference(file, limit: bench.limit)
+        let record = PieceDelegate(answer: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? Int(seed % 4) : nil)
+        let delegate = PausingDelegate(record: record)
+        let last = way == .broken ? ScriptedLoad.Event.failure(LoadError(.connectionLost, message: "the play says so")) : .finish
+        let url = bench.files.put(pieces.map(ScriptedLoad.Event.data) + [last])
+        guard let request = try? Request("gzip:\(url)") else { return }
+        let task = bench.loader.task(for: request, delegate: delegate)
+        task.resume()
+        while true {
+            try delegate.wait()
+            if record.heard.hasEnded { break }
+            task.resume()
+        }
+        try judge(record.heard, expected, limit: bench.limit)
+    }
+
+    private func judge(_ heard: PieceDelegate.Heard, _ expected: GzipReference, limit: Int) throws(Finding) {
+        if let disorder = heard.disorder { throw Finding(disorder) }
+        guard let end = heard.end else { throw Finding("the load has no end") }
+        try require(heard.body.count <= limit, "\(heard.body.count) bytes came, and the limit is \(limit)")
+        let isStart = expected.body.starts(with: heard.body)
+        try require(isStart, "what came is not the start of the contents: \(heard.body.count) bytes, of \(expected.body.count)")
+        if way == .stopped, end == .failed(.cancelled) { return }
+        let codes = codes(expected.stop)
+        guard !codes.isEmpty else {
+            try require(end == .finished, "the file is sound, and the load ended with \(end)")
+            return try require(heard.body == expected.body, "\(heard.body.count) bytes came, of \(expected.body.count)")
+        }
+        guard case .failed(let code) = end, codes.contains(code) else {
+            throw Finding("the file is \(expected.stop.map { "\($0)" } ?? "sound"), loaded \(way), and the load ended with \(end)")
+        }
+    }
+
+    /// With which the load may fail; none where it is to finish.
+    private func codes(_ stop: GzipStop?) -> [LoadError.Code] {
+        let isBroken = way == .broken
+        switch stop {
+        case nil: return isBroken ? [.connectionLost] : []
+        case .cut: return [isBroken ? .connectionLost : .truncated]
+        // zlib waits for two bytes of a header before it judges the first.
+        case .malformed: return isBroken ? [.decodingFailed, .connectionLost] : [.decodingFailed, .truncated]
+        case .overLimit: return isBroken ? [.limitExceeded, .connectionLost] : [.limitExceeded]
+        }
+    }
+
+    // MARK: The inner load
+
+    /// The file in pieces, of which none is empty: all alike, or of lengths that the seed scatters.
+    private var pieces: [[UInt8]] {
+        var (pieces, rest, state): ([[UInt8]], ArraySlice<UInt8>, UInt32) = ([], file[...], UInt32(seed))
+        while !rest.isEmpty {
+            state = state &* 1_664_525 &+ 1_013_904_223
+            let count = seed < 128 ? Int(seed) * 32 + 1 : 1 + Int(state >> 24) % Int(seed - 127)
+            pieces.append(Array(rest.prefix(count)))
+            rest = rest.dropFirst(count)
+        }
+        return pieces
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a gzip file holds no more.
+enum GzipStop: Error {
+    /// It ends before it should.
+    case cut
+    case malformed
+    /// More came out than was asked for.
+    case overLimit
+}
+
+/// What a gzip file holds, by the words of its RFCs, bit by bit and slowly, to compare the plugin with.
+///
+/// Source: RFC 1952, section 2; RFC 1951, section 3.2.
+struct GzipReference {
+    private(set) var body: [UInt8] = []
+    /// `nil`: it is sound, and `body` is all of it.
+    private(set) var stop: GzipStop?
+    private var bits: BitReader
+    private var memberStart = 0
+    private let limit: Int
+
+    /// - Parameter limit: as soon as more bytes than this have come out, it ends.
+    init(_ file: [UInt8], limit: Int) {
+        bits = BitReader(file)
+        self.limit = limit
+        do throws(GzipStop) { try readFile() } catch { stop = error }
+    }
+
+    // MARK: The format around the data
+
+    /// Members, at least one, and zero bytes after the last.
+    private mutating func readFile() throws(GzipStop) {
+        repeat { try readMember() } while !bits.isAtEnd && bits.upcoming != 0
+        while !bits.isAtEnd {
+            if try bits.byte() != 0 { throw .malformed }
+        }
+    }
+
+    private mutating func readMember() throws(GzipStop) {
+        var header = GzipCheck()
+        guard try header.take(&bits) == 0x1F, try header.take(&bits) == 0x8B, try header.take(&bits) == 8 else { throw .malformed }
+        let flags = try header.take(&bits)
+        guard flags & 0xE0 == 0 else { throw .malformed }  // reserved
+        for _ in 0..<6 { _ = try header.take(&bits) }
+        if flags & 4 != 0 {  // extra field
+            let count = Int(try header.take(&bits)) | Int(try header.take(&bits)) << 8
+            for _ in 0..<count { _ = try header.take(&bits) }
+        }
+        for flag: UInt8 in [8, 16] where flags & flag != 0 {  // name, comment
+            while try header.take(&bits) != 0 {}
+        }
+        if flags & 2 != 0 {
+            let check = try bits.number(bytes: 2)
+            guard check == header.value & 0xFFFF else { throw .malformed }
+        }
+        memberStart = body.count
+        try inflate()
+        bits.skipToByte()
+        var contents = GzipCheck()
+        for byte in body[memberStart...] { contents.take(byte) }
+        guard try bits.number(bytes: 4) == contents.value else { throw .malformed }
+        guard try bits.number(bytes: 4) == UInt32(truncatingIfNeeded: body.count - memberStart) else { throw .malformed }
+    }
+
+    // MARK: The data
+
+    private mutating func inflate() throws(GzipStop) {
+        var isLast = false
+        while !isLast {
+            isLast = try bits.bits(1) == 1
+            switch try bits.bits(2) {
+            case 0: try copyStored()
+            case 1: try decode(with: Self.fixedLiterals, Self.fixedDistances)
+            case 2: try decodeWithOwnCodes()
+            default: throw .malformed
+            }
+        }
+    }
+
+    private mutating func emit(_ byte: UInt8) throws(GzipStop) {
+        body.append(byte)
+        if body.count > limit { throw .overLimit }
+    }
+
+    private mutating func copyStored() throws(GzipStop) {
+        bits.skipToByte()
+        let (count, complement) = (try bits.number(bytes: 2), try bits.number(bytes: 2))
+        guard count == ~complement & 0xFFFF else { throw .malformed }
+        for _ in 0..<count { try emit(bits.byte()) }
+    }
+
+    private static let fixedLiterals = PrefixCode(
+        lengths: [(8, 144), (9, 112), (7, 24), (8, 8)].flatMap { [Int](repeating: $0.0, count: $0.1) })
+    private static let fixedDistances = PrefixCode(lengths: [Int](repeating: 5, count: 32))
+
+    private mutating func decodeWithOwnCodes() throws(GzipStop) {
+        let literals = try bits.bits(5) + 257
+        let distances = try bits.bits(5) + 1
+        let count = try bits.bits(4) + 4
+        guard literals <= 286, distances <= 30 else { throw .malformed }
+        var lengths = [Int](repeating: 0, count: 19)
+        for position in [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15].prefix(count) {
+            lengths[position] = try bits.bits(3)
+        }
+        // Of this code none may be incomplete.
+        let space = lengths.reduce(0) { $1 == 0 ? $0 : $0 + 128 >> $1 }
+        guard space == 128, let code = PrefixCode(lengths: lengths) else { throw .malformed }
+        let all = try readLengths(literals + distances, with: code)
+        guard all[256] > 0 else { throw .malformed }
+        try decode(with: PrefixCode(lengths: Array(all[..<literals])), PrefixCode(lengths: Array(all[literals...])))
+    }
+
+    private mutating func readLengths(_ count: Int, with code: PrefixCode) throws(GzipStop) -> [Int] {
+        var lengths: [Int] = []
+        while lengths.count < count {
+            let symbol = try code.read(&bits)
+            if symbol < 16 {
+                lengths.append(symbol)
+                continue
+            }
+            let repeated = symbol == 16 ? lengths.last : 0
+            let times = symbol == 16 ? try bits.bits(2) + 3 : symbol == 17 ? try bits.bits(3) + 3 : try bits.bits(7) + 11
+            guard let repeated, lengths.count + times <= count else { throw .malformed }
+            lengths += [Int](repeating: repeated, count: times)
+        }
+        return lengths
+    }
+
+    private mutating func decode(with literals: PrefixCode?, _ distances: PrefixCode?) throws(GzipStop) {
+        guard let literals, let distances else { throw .malformed }
+        while true {
+            let symbol = try literals.read(&bits)
+            if symbol == 256 { return }
+            if symbol < 256 {
+                try emit(UInt8(symbol))
+                continue
+            }
+            guard symbol < 286 else { throw .malformed }
+            let length = try Self.lengthBase(symbol) + bits.bits(Self.lengthBits(symbol))
+            let distanceSymbol = try distances.read(&bits)
+            guard distanceSymbol < 30 else { throw .malformed }
+            let extra = max(0, distanceSymbol / 2 - 1)
+            let base = distanceSymbol < 4 ? distanceSymbol + 1 : 1 + (2 + distanceSymbol % 2) << extra
+            let distance = try base + bits.bits(extra)
+            guard distance <= body.count - memberStart else { throw .malformed }
+            for _ in 0..<length { try emit(body[body.count - distance]) }
+        }
+    }
+
+    private static func lengthBits(_ symbol: Int) -> Int { symbol < 265 || symbol == 285 ? 0 : (symbol - 261) / 4 }
+
+    private static func lengthBase(_ symbol: Int) -> Int {
+        if symbol == 285 { return 258 }
+        let bits = lengthBits(symbol)
+        return bits == 0 ? symbol - 254 : 3 + (4 + (symbol - 261) % 4) << bits
+    }
+}
+
+/// The check over a member's header or contents.
+///
+/// Source: RFC 1952, section 8.
+struct GzipCheck {
+    private var register: UInt32 = ~0
+
+    var value: UInt32 { ~register }
+
+    private static let table: [UInt32] = (0..<256).map { index in
+        (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
+    }
+
+    mutating func take(_ byte: UInt8) {
+        register = Self.table[Int(UInt8(truncatingIfNeeded: register) ^ byte)] ^ register >> 8
+    }
+
+    /// Reads a byte, and counts it in.
+    mutating func take(_ bits: inout BitReader) throws(GzipStop) -> UInt8 {
+        let byte = try bits.byte()
+        take(byte)
+        return byte
+    }
+}

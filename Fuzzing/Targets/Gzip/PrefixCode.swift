@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A prefix code, known by the length of each symbol's.
+///
+/// Source: RFC 1951, section 3.2.2.
+struct PrefixCode {
+    /// How many codes there are of each length, from 0 to 15.
+    private var counts = [Int](repeating: 0, count: 16)
+    /// By length, then by value.
+    private var symbols: [Int] = []
+
+    /// `nil` where more codes are claimed than there are, or fewer: only a code of one symbol with one bit may be incomplete, and a code of none.
+    init?(lengths: [Int]) {
+        for length in lengths { counts[length] += 1 }
+        var left = 1
+        for length in 1...15 {
+            left = left * 2 - counts[length]
+            if left < 0 { return nil }
+        }
+        let isEmpty = counts[0] == lengths.count
+        let isSingle = counts[1] == 1 && counts[0] == lengths.count - 1
+        guard left == 0 || isEmpty || isSingle else { return nil }
+        symbols = (1...15).flatMap { length in lengths.indices.filter { lengths[$0] == length } }
+    }
+
+    /// - Throws: ``GzipStop/malformed`` for bits that stand for nothing.
+    func read(_ bits: inout BitReader) throws(GzipStop) -> Int {
+        var (code, first, index) = (0, 0, 0)
+        for length in 1...15 {
+            code |= try bits.bits(1)
+            let count = counts[length]
+            if code - count < first { return symbols[index + code - first] }
+            index += count
+            (first, code) = ((first + count) * 2, code * 2)
+            if index == symbols.count { break }  // no code is longer
+        }
+        throw .malformed
+    }
+}
