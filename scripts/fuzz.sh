@@ -46,7 +46,8 @@ for target in $targets; do
     [ -e "Fuzzing/Dictionaries/$target.dict" ] && dictionary=("-dict=Fuzzing/Dictionaries/$target.dict")
     echo "fuzzing $target for $time s"
     start=$SECONDS
-    limits=(-timeout=20 -rss_limit_mb=4096 -max_len=4096 "-artifact_prefix=Fuzzing/FailCases/$target/")
+    # A kibibyte holds more cases than a run tries; what is longer mostly takes longer.
+    limits=(-timeout=20 -rss_limit_mb=4096 -max_len=1024 "-artifact_prefix=Fuzzing/FailCases/$target/")
     # Leaks are looked for after each seed, and later at the end of the process only: a look takes as long as a thousand inputs.
     # Inputs that take long get the less of the time.
     if ! { "$bin/fuzz-$target" "${limits[@]}" Fuzzing/Seeds/"$target"/* \

@@ -58,7 +58,7 @@ struct DataCase {
     private func judge(_ heard: PieceDelegate.Heard, _ expected: DataReference?) throws(Finding) {
         if let disorder = heard.disorder { throw Finding(disorder) }
         if way == .stopped, case .failed(.cancelled)? = heard.end {
-            let isStart = expected.map { $0.body.starts(with: heard.body) } ?? false
+            let isStart = expected.map { heard.body.isStart(of: $0.body) } ?? false
             return try require(isStart, "the bytes before the stop are not the start of the body")
         }
         guard let expected else {
@@ -73,7 +73,7 @@ struct DataCase {
         try require(
             length == Int64(expected.body.count), "the length is \(String(describing: length)), and has to be \(expected.body.count)")
         let body = way == .head ? [] : expected.body
-        guard heard.body != body else { return }
+        if heard.body.count == body.count, heard.body.isStart(of: body) { return }
         let difference = zip(heard.body, body).enumerated().first { $1.0 != $1.1 }?.offset ?? min(heard.body.count, body.count)
         throw Finding("of \(heard.body.count) bytes, where \(body.count) are right, that at \(difference) is the first wrong one")
     }

@@ -13,9 +13,9 @@ struct GzipBench {
     /// The loader only knows its handlers.
     private let plugin: Plugin
 
-    /// The larger one is more than two of the plugin's buffers.
+    /// The larger one is more than one buffer of the plugin.
     private static let small = Result { () throws(LoadError) in try GzipBench(limit: 100) }
-    private static let large = Result { () throws(LoadError) in try GzipBench(limit: 600_000) }
+    private static let large = Result { () throws(LoadError) in try GzipBench(limit: 300_000) }
 
     static func of(isSmall: Bool) throws(Finding) -> GzipBench {
         do throws(LoadError) {

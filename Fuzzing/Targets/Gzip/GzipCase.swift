@@ -44,13 +44,14 @@ struct GzipCase {
         if let disorder = heard.disorder { throw Finding(disorder) }
         guard let end = heard.end else { throw Finding("the load has no end") }
         try require(heard.body.count <= limit, "\(heard.body.count) bytes came, and the limit is \(limit)")
-        let isStart = expected.body.starts(with: heard.body)
-        try require(isStart, "what came is not the start of the contents: \(heard.body.count) bytes, of \(expected.body.count)")
+        try require(
+            heard.body.isStart(of: expected.body),
+            "what came is not the start of the contents: \(heard.body.count) bytes, of \(expected.body.count)")
         if way == .stopped, end == .failed(.cancelled) { return }
         let codes = codes(expected.stop)
         guard !codes.isEmpty else {
             try require(end == .finished, "the file is sound, and the load ended with \(end)")
-            return try require(heard.body == expected.body, "\(heard.body.count) bytes came, of \(expected.body.count)")
+            return try require(heard.body.count == expected.body.count, "\(heard.body.count) bytes came, of \(expected.body.count)")
         }
         guard case .failed(let code) = end, codes.contains(code) else {
             throw Finding("the file is \(expected.stop.map { "\($0)" } ?? "sound"), loaded \(way), and the load ended with \(end)")
