@@ -103,6 +103,9 @@ package final class Attempt: ProtocolClient {
         close()
     }
 
+    /// Whether an event is being delivered: then ``AttemptObserver/attemptOwedGate()`` follows at its end.
+    func handsGateOver() -> Bool { order.update { $0.wantGate() } }
+
     package var isPaused: Bool {
         order.load(ordering: .relaxed).flags.contains(.paused)
     }
@@ -145,7 +148,9 @@ package final class Attempt: ProtocolClient {
     }
 
     private func end(_ event: EventOrder.Event, _ answer: Flow = .keepGoing) -> Flow {
-        switch order.update({ $0.endDelivery(of: event, answer: answer) }) {
+        let (delivered, owesGate) = order.update { ($0.endDelivery(of: event, answer: answer), $0.takeOwedGate()) }
+        if owesGate { observer.attemptOwedGate() }
+        switch delivered {
         case .answer(let flow): return flow
         case .over: break
         case .report(nil): reportEnd()
@@ -176,6 +181,12 @@ package protocol AttemptObserver: AnyObject, Sendable {
     func attemptObserved(breachOf rule: ContractRule, by handler: String)
     /// The load is over and was let go. Once.
     func attemptEnded()
+    /// An event has been delivered during which somebody else wanted the way to the delegate (``LoadTask``).
+    func attemptOwedGate()
+}
+
+extension AttemptObserver {
+    package func attemptOwedGate() {}
 }
 
 // MARK: From the handler

@@ -49,6 +49,8 @@ struct EventOrder: Equatable, Sendable {
 
         /// A redirect was declined while the question was still with the client.
         static let declinedEarly = Self(rawValue: 1 << 9)
+        /// Somebody else wants the gate to the delegate, which this load's data may keep: whoever delivers hands it over.
+        static let owesGate = Self(rawValue: 1 << 10)
 
         static let holds: Self = [.heldByReader, .heldBySuspension]
     }
@@ -215,6 +217,21 @@ struct EventOrder: Equatable, Sendable {
         guard flags.contains(.delivering) else { return .now }
         flags.insert(.owesEnd)
         return .later
+    }
+
+    /// Somebody else wants the gate to the delegate.
+    ///
+    /// - Returns: whether an event is being delivered: then its thread hands the gate over, where it is still kept then.
+    mutating func wantGate() -> Bool {
+        flags.insert(.owesGate)
+        return flags.contains(.delivering)
+    }
+
+    /// After the end of a delivery.
+    ///
+    /// - Returns: whether the gate is to be handed over.
+    mutating func takeOwedGate() -> Bool {
+        flags.remove(.owesGate) != nil
     }
 
     /// The redirect that was offered is taken after all.

@@ -6,6 +6,10 @@ import Synchronization
 ///
 /// Nobody waits, and no lock is held during a call: what comes during another call, or while the task is suspended, is put off, and told by
 /// whoever leaves. Without any of that an event costs one exchange before and one after its delivery.
+///
+/// A run of data costs less: it enters once and stays, so that each event after the first only looks. Another event of the same load takes
+/// the gate over, for a load's own events never overlap (``EventOrder``). Whoever else wants in asks with ``share()``, and for good: then
+/// the run is made to leave (``stopKeeping()``) when none of its events is with the delegate.
 struct DelegateGate: ~Copyable, Sendable {
     /// A call is with the delegate.
     private static let busy: UInt8 = 1 << 0
@@ -15,22 +19,55 @@ struct DelegateGate: ~Copyable, Sendable {
     private static let held: UInt8 = 1 << 2
     /// The end was told: nothing comes after it. Changed with the lock.
     private static let closed: UInt8 = 1 << 3
+    /// A run of data stays in, also between its events; always with `busy`.
+    private static let kept: UInt8 = 1 << 4
+    /// Others than the load itself want in at times: no run of data stays in any more.
+    private static let shared: UInt8 = 1 << 5
 
     private let flags = Atomic<UInt8>(0)
     private let queue = Mutex(DelegateEventQueue())
 
+    /// - Parameter stays: whether what enters is data, which may stay in.
     /// - Returns: whether the delegate may be called now; then ``leave(performing:)`` must follow.
-    func enter() -> Bool {
-        flags.compareExchange(expected: 0, desired: Self.busy, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged
+    func enter(toStay stays: Bool = false) -> Bool {
+        let seen = flags.load(ordering: .relaxed)
+        if seen == Self.busy | Self.kept {
+            return stays || exchange(seen, for: Self.busy)
+        }
+        guard seen & ~Self.shared == 0 else { return false }
+        return exchange(seen, for: seen | (stays && seen == 0 ? Self.busy | Self.kept : Self.busy))
     }
 
-    /// The call has returned: tells what was put off meanwhile.
+    /// The call has returned: tells what was put off meanwhile, unless the event stays in.
     func leave(performing perform: (DelegateEvent) -> Void) {
-        if flags.compareExchange(expected: Self.busy, desired: 0, successOrdering: .releasing, failureOrdering: .relaxed).exchanged {
-            return
-        }
+        let seen = flags.load(ordering: .relaxed)
+        guard seen & Self.kept == 0 else { return }
+        if seen & ~Self.shared == Self.busy, exchange(seen, for: seen & ~Self.busy) { return }
         while let event = takeOrLeave() { perform(event) }
     }
+
+    private func exchange(_ old: UInt8, for new: UInt8) -> Bool {
+        flags.compareExchange(expected: old, desired: new, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed).exchanged
+    }
+
+    // MARK: A run of data that stays in
+
+    /// Others want in, now and later.
+    func share() {
+        flags.bitwiseOr(Self.shared, ordering: .acquiringAndReleasing)
+    }
+
+    var isKept: Bool { flags.load(ordering: .relaxed) & Self.kept != 0 }
+
+    /// Ends the stay of a run of data. Only while none of its events is with the delegate.
+    ///
+    /// - Returns: whether this ended it, and nobody else: then ``leave(performing:)`` must follow.
+    func stopKeeping() -> Bool {
+        guard isKept else { return false }
+        return flags.bitwiseAnd(~Self.kept, ordering: .acquiringAndReleasing).oldValue & Self.kept != 0
+    }
+
+    // MARK: What is put off
 
     /// Keeps an event that found the gate shut.
     ///

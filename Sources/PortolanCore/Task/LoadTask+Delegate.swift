@@ -4,19 +4,45 @@ import Synchronization
 
 /// How the delegate is called: one call at a time, whichever load asks for it.
 extension LoadTask {
-    /// Calls the delegate, or has it called by whoever is with it just now.
+    /// Calls the delegate for the load itself, or has it called by whoever is with it just now.
     func tell(_ event: DelegateEvent) {
         guard enterGate(or: event) else { return }
         perform(event)
         leaveGate()
     }
 
-    /// - Parameter event: put off where the delegate can't be called now. As a value that is made only then: it may be large.
+    /// For an event of the load itself.
+    ///
+    /// - Parameters:
+    ///   - stays: whether it is data, which may stay behind the gate until the next event.
+    ///   - event: put off where the delegate can't be called now. As a value that is made only then: it may be large.
     /// - Returns: whether the delegate may be called now; then ``leaveGate()`` must follow.
-    func enterGate(or event: @autoclosure () -> DelegateEvent) -> Bool {
-        if gate.enter() { return true }
+    func enterGate(toStay stays: Bool = false, or event: @autoclosure () -> DelegateEvent) -> Bool {
+        if gate.enter(toStay: stays) { return true }
+        if gate.stopKeeping() {
+            leaveGate()
+            if gate.enter(toStay: stays) { return true }
+        }
         if gate.putOff(event()) { leaveGate() }
         return false
+    }
+
+    /// As ``tell(_:)``, for a load inside: it comes at any time, also between two pieces of data for which the gate is kept.
+    func tellFromInside(_ event: DelegateEvent) {
+        gate.share()
+        if gate.enter() {
+            perform(event)
+            leaveGate()
+        } else if gate.putOff(event) {
+            leaveGate()
+        } else if gate.isKept, !attemptHandsGateOver {
+            handGateOver()
+        }
+    }
+
+    /// Tells what waits behind the gate that a run of data kept. Only while none of its events is with the delegate.
+    func handGateOver() {
+        if gate.stopKeeping() { leaveGate() }
     }
 
     func leaveGate() {

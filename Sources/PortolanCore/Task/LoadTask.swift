@@ -156,7 +156,7 @@ public final class LoadTask: Sendable {
     private func start(_ request: Request, with entry: RegisteredHandler) {
         guard let chain = machine.withLock({ $0.chain }) else { return entry.endLoad() }
         let canonical = entry.handler.canonicalRequest(for: request)
-        let record = AttemptRecord(entry: entry, loader: loader)
+        let record = AttemptRecord(entry: entry, task: self)
         let attempt = Attempt(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false, next: chain,
             observer: record)
@@ -169,6 +169,9 @@ public final class LoadTask: Sendable {
         noteActivity()
         machine.withLock { $0.attempt }?.resume()
     }
+
+    /// Whether whoever delivers an event just now hands the gate over, where a run of data keeps it: the attempt, or the end that is coming.
+    var attemptHandsGateOver: Bool { machine.withLock { $0.attempt }?.handsGateOver() ?? true }
 
     /// Whether the caller wants nothing delivered; unlike ``state``, also after the handler's part has ended.
     var isSuspended: Bool { machine.withLock { $0.isSuspended } }
@@ -271,19 +274,21 @@ extension LoadTask {
     }
 }
 
-/// Whose load an attempt is, for the registry's count and the loader's log.
+/// Whose load an attempt is, for the registry's count, the loader's log and the delegate's gate.
 private final class AttemptRecord: AttemptObserver {
     private let entry: RegisteredHandler
-    private let loader: Loader
+    private let task: LoadTask
 
-    init(entry: RegisteredHandler, loader: Loader) {
+    init(entry: RegisteredHandler, task: LoadTask) {
         self.entry = entry
-        self.loader = loader
+        self.task = task
     }
 
     func attemptObserved(breachOf rule: ContractRule, by handler: String) {
-        loader.report(breachOf: rule, by: handler)
+        task.loader.report(breachOf: rule, by: handler)
     }
+
+    func attemptOwedGate() { task.handGateOver() }
 
     func attemptEnded() { entry.endLoad() }
 }

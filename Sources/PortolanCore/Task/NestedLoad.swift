@@ -16,7 +16,7 @@ final class NestedLoad: ProtocolLoad {
     }
 
     func startLoading() {
-        task.outermost.tell(.innerBegan(task))
+        task.outermost.tellFromInside(.innerBegan(task))
         task.resume()
     }
 
@@ -73,22 +73,22 @@ private final class NestedRelay: LoadDelegate {
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         guard listens else { return decide(.deliver) }
-        outer.outermost.tell(.redirect(request, response, decide))
+        outer.outermost.tellFromInside(.redirect(request, response, decide))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         guard listens else { return challenge.answer(.cancel) }
-        outer.outermost.tell(.challenge(challenge))
+        outer.outermost.tellFromInside(.challenge(challenge))
     }
 
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
         guard listens else { return }
-        outer.outermost.tell(.challengeWithdrawn(challenge))
+        outer.outermost.tellFromInside(.challengeWithdrawn(challenge))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         outer.release(task)
-        outer.outermost.tell(.innerEnded(task, error))
+        outer.outermost.tellFromInside(.innerEnded(task, error))
         guard listens else { return }
         if let error { client.didFail(with: error) } else { client.didFinishLoading() }
     }

@@ -38,7 +38,7 @@ final class TaskClient: ProtocolClient {
         task.noteActivity()
         let total = counts.receive(bytes.byteCount)
         if let limit = task.bodyLimit, total > limit { return refuse(over: limit) }
-        guard task.enterGate(or: .data([UInt8](copying: bytes))) else { return .pause }
+        guard task.enterGate(toStay: true, or: .data([UInt8](copying: bytes))) else { return .pause }
         let flow = delegate.loadTask(task, didLoad: bytes)
         task.leaveGate()
         return answer(flow)

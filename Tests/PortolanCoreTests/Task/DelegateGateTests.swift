@@ -175,6 +175,21 @@ import Testing
         task.cancel()
     }
 
+    @Test func dataAfterDataIsHeldBack() throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        load.respond()
+        #expect(load.deliver([1]) == .keepGoing)
+        task.suspend()
+        #expect(load.deliver([2]) == .pause)
+        #expect(delegate.events.last == .data([1]))
+        task.resume()
+        #expect(delegate.events.last == .data([2]))
+        #expect(load.deliver([3]) == .keepGoing)
+        load.finish()
+        #expect(delegate.events.suffix(2) == [.data([3]), .finished])
+    }
+
     @Test func theAnswerToWhatWasHeldBackCounts() throws {
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
         let (task, load) = try start(delegate)

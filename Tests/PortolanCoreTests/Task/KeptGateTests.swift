@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A run of data keeps the gate to the delegate until somebody else wants in: a load inside that begins amid the run.
+@Suite(.timeLimit(.minutes(2))) struct KeptGateTests {
+    private let outer = ManualHandler(schemes: .only(["outer"]))
+    private let inner = ManualHandler(schemes: .only(["x"]))
+    private static let innerURL = "x:1"
+
+    /// A task amid its data.
+    private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, ManualLoad) {
+        let task = loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(outer.loads.first)
+        load.respond()
+        load.deliver([1])
+        let isKept = task.gate.isKept
+        #expect(isKept)
+        return (task, load)
+    }
+
+    private static func openInner(of load: ManualLoad) {
+        guard let request = try? Request(innerURL) else { return }
+        load.client.makeNestedLoad(for: request, client: load.client).startLoading()
+    }
+
+    private func innerEvents() throws -> [RecordingDelegate.Event] {
+        [.inner(try URLRecord(parsing: Self.innerURL), depth: 1), .challenge]
+    }
+
+    private static func ask(_ load: ManualLoad?) {
+        let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+        load?.client.didReceive(AuthenticationChallenge(protectionSpace: space) { _ in })
+    }
+
+    @Test func betweenTwoPiecesALoadInsideIsHeardAtOnce() throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        Self.openInner(of: load)
+        Self.ask(inner.loads.first)
+        #expect(delegate.events.suffix(3) == [.data([1])] + (try innerEvents()))
+        #expect(load.deliver([2]) == .keepGoing)
+        let isKept = task.gate.isKept
+        #expect(!isKept)
+        Self.ask(inner.loads.first)
+        #expect(delegate.events.suffix(2) == [.data([2]), .challenge])
+        task.cancel()
+    }
+
+    @Test func duringAPieceALoadInsideWaitsForItsEnd() throws {
+        let duringPiece = Mutex<(@Sendable () -> Void)?>(nil)
+        let heard = Mutex<[RecordingDelegate.Event]>([])
+        let box = Mutex<RecordingDelegate?>(nil)
+        let delegate = RecordingDelegate { event, _ in
+            guard event == .data([2]) else { return .keepGoing }
+            duringPiece.withLock { $0 }?()
+            heard.withLock { $0 = box.withLock { $0 }?.events.suffix(1) ?? [] }
+            return .keepGoing
+        }
+        let (task, load) = try start(delegate)
+        box.withLock { $0 = delegate }
+        duringPiece.withLock { $0 = { [self] in (Self.openInner(of: load), Self.ask(inner.loads.first)).1 } }
+        #expect(load.deliver([2]) == .keepGoing)
+        #expect(heard.withLock { $0 } == [.data([2])])
+        #expect(delegate.events.suffix(3) == [.data([2])] + (try innerEvents()))
+        #expect(load.deliver([3]) == .keepGoing)
+        load.finish()
+        #expect(delegate.events.last == .finished)
+        duringPiece.withLock { $0 = nil }
+        box.withLock { $0 = nil }
+        _ = task
+    }
+
+    @Test func amidTheDataOfASuspendedTaskALoadInsideIsHeard() throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        task.suspend()
+        Self.openInner(of: load)
+        #expect(delegate.events.last == (try innerEvents().first))
+        #expect(load.deliver([2]) == .pause)
+        task.resume()
+        #expect(delegate.events.last == .data([2]))
+        task.cancel()
+    }
+
+    /// One thread delivers; amid that another opens a load inside and asks. Many short loads, for only the first time takes the gate away.
+    @Test func whoeverMeetsARunOfDataDoesNotOverlapIt() throws {
+        for _ in 0..<200 { try meet() }
+    }
+
+    private func meet() throws {
+        let inner = ManualHandler(schemes: .only(["x"]))
+        let counts = Mutex((inside: 0, overlaps: 0))
+        let client = Mutex<(any ProtocolClient)?>(nil)
+        let (isAmid, isReady, hasAsked, hasEnded) = (Monitor(false), Monitor(false), Monitor(false), Monitor(false))
+        let delegate = RecordingDelegate { event, _ in
+            counts.withLock {
+                $0.inside += 1
+                if $0.inside > 1 { $0.overlaps += 1 }
+            }
+            sched_yield()  // so that the other thread comes into this if it can
+            if event == .data([1]) {
+                isAmid.signalling { $0 = true }
+                isReady.wait { $0 ? () : nil }
+            }
+            // The end would leave nobody to ask.
+            if event == .data([3]) { hasAsked.wait { $0 ? () : nil } }
+            counts.withLock { $0.inside -= 1 }
+            if event == .finished { hasEnded.signalling { $0 = true } }
+            return .keepGoing
+        }
+        try PlatformThread.start {
+            isAmid.wait { $0 ? () : nil }
+            isReady.signalling { $0 = true }
+            guard let outer = client.withLock({ $0.take() }), let request = try? Request(Self.innerURL) else { return }
+            outer.makeNestedLoad(for: request, client: outer).startLoading()
+            Self.ask(inner.loads.first)
+            hasAsked.signalling { $0 = true }
+        }
+        let pieces: [[UInt8]] = [[1]] + (0..<20).map { _ in [2] } + [[3]]
+        let scripted = Scripted(pieces: pieces) { made in client.withLock { $0 = made } }
+        let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
+        task.resume()
+        hasEnded.wait { $0 ? () : nil }
+        #expect(counts.withLock { $0.overlaps } == 0)
+        #expect(delegate.body == Array(pieces.joined()))
+        #expect(delegate.events.filter { $0 == .challenge }.count == 1)
+    }
+
+    private struct Scripted: ProtocolHandler {
+        let identifier = "org.example.scripted"
+        let schemes = SchemeSet.only(["scripted"])
+        let pieces: [[UInt8]]
+        let onMake: @Sendable (any ProtocolClient) -> Void
+
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            onMake(client)
+            return ScriptedLoad([.response(Response(url: request.url))] + pieces.map { .data($0) } + [.finish], client: client)
+        }
+    }
+}
