@@ -13,6 +13,8 @@ public struct Request: Sendable {
         get { parts.url }
         set { ownParts.url = newValue }
     }
+    /// The scheme of the URL, as text of its own: each look-up of a handler asks for it.
+    var scheme: String { parts.scheme }
     public var method: HTTPRequest.Method {
         get { parts.method }
         set { ownParts.method = newValue }
@@ -79,7 +81,10 @@ public struct Request: Sendable {
     }
 
     private final class Parts: @unchecked Sendable {  // … because a change is made only to parts that one request owns
-        var url: URLRecord
+        var url: URLRecord {
+            didSet { scheme = String(url.scheme) }
+        }
+        private(set) var scheme: String
         var method: HTTPRequest.Method
         var fields: HTTPFields
         var body: Body?
@@ -95,6 +100,7 @@ public struct Request: Sendable {
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
             self.url = url
+            scheme = String(url.scheme)
             self.method = method
             self.fields = fields
             self.body = body

@@ -21,16 +21,28 @@ public final class ProtocolRegistry: Sendable {
     }
 
     private let state = Mutex(State())
+    /// So that the look-up of a loader without handlers of its own passes them over without the lock.
+    private let isEmpty = Atomic(true)
 
     public init() {}
+
+    /// Changes the places.
+    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+        state.withLock { state in
+            defer {
+                state.index = nil
+                isEmpty.store(state.places.isEmpty, ordering: .releasing)
+            }
+            return body(&state)
+        }
+    }
 
     /// Puts `handler` in front of all others.
     @discardableResult
     public func register(_ handler: some ProtocolHandler) -> Registration {
-        state.withLock { state in
+        change { state in
             let number = state.number()
             state.places.append(.handler(RegisteredHandler(handler, registration: number)))
-            state.index = nil
             return Registration(number: number)
         }
     }
@@ -39,10 +51,9 @@ public final class ProtocolRegistry: Sendable {
     /// place.
     @discardableResult
     public func register(deferred source: some HandlerSource) -> Registration {
-        state.withLock { state in
+        change { state in
             let number = state.number()
             state.places.append(.deferred(DeferredHandlers(source, registration: number, in: self)))
-            state.index = nil
             return Registration(number: number)
         }
     }
@@ -50,11 +61,9 @@ public final class ProtocolRegistry: Sendable {
     /// Takes a handler out: new loads no longer come to it. Running loads go on; the answer tells when the last has ended.
     @discardableResult
     public func unregister(_ registration: Registration) -> Retirement {
-        let retired = state.withLock { state -> [RegisteredHandler] in
+        let retired = change { state -> [RegisteredHandler] in
             let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }
-            guard !leaving.isEmpty else { return [] }
             state.places = staying
-            state.index = nil
             return leaving.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
         }
         for entry in retired { entry.retire() }
@@ -67,11 +76,10 @@ public final class ProtocolRegistry: Sendable {
 
     /// Puts handlers in the place of those that were to be made; nowhere, where that was unregistered meanwhile.
     func replace(_ deferred: DeferredHandlers, with handlers: [any ProtocolHandler]) {
-        state.withLock { state in
+        change { state in
             guard let index = state.places.firstIndex(where: { $0.isHeld(by: deferred) }) else { return }
             let entries = handlers.map { RegistryIndex.Place.handler(RegisteredHandler($0, registration: deferred.registration)) }
             state.places.replaceSubrange(index...index, with: entries)
-            state.index = nil
         }
     }
 
@@ -85,6 +93,11 @@ public final class ProtocolRegistry: Sendable {
     /// The schemes that handlers declare, in lexical order.
     public var schemes: [String] {
         snapshot().schemes
+    }
+
+    /// As ``RegistryIndex/find(_:passing:)`` of a snapshot.
+    func find(_ request: Request, passing failed: [DeferredHandlers]) -> RegistryIndex.Finding? {
+        isEmpty.load(ordering: .acquiring) ? nil : snapshot().find(request, passing: failed)
     }
 
     package func snapshot() -> RegistryIndex {

@@ -7,13 +7,11 @@ package final class RegisteredHandler: Sendable {
     package let handler: any ProtocolHandler
     let registration: RegistrationNumber
 
-    private struct State {
-        var running = 0
-        var isRetired = false
-        var waiters: [@Sendable () -> Void] = []
-    }
-
-    private let state = Mutex(State())
+    /// Twice the number of loads that run; one more once the handler is retired.
+    private let count = Atomic(0)
+    private static let retired = 1
+    private static let load = 2
+    private let waiters = Mutex<[@Sendable () -> Void]>([])
 
     init(_ handler: any ProtocolHandler, registration: RegistrationNumber) {
         self.handler = handler
@@ -22,35 +20,35 @@ package final class RegisteredHandler: Sendable {
 
     /// Counts a load in, unless the handler was retired.
     package func beginLoad() -> Bool {
-        state.withLock { state in
-            guard !state.isRetired else { return false }
-            state.running += 1
-            return true
+        var old = count.load(ordering: .relaxed)
+        while old & Self.retired == 0 {
+            let (exchanged, original) = count.weakCompareExchange(expected: old, desired: old + Self.load, ordering: .acquiringAndReleasing)
+            if exchanged { return true }
+            old = original
         }
+        return false
     }
 
     package func endLoad() {
-        notifyIfIdle { $0.running -= 1 }
+        if count.subtract(Self.load, ordering: .acquiringAndReleasing).newValue == Self.retired { notify() }
     }
 
     func retire() {
-        notifyIfIdle { $0.isRetired = true }
+        if count.bitwiseOr(Self.retired, ordering: .acquiringAndReleasing).newValue == Self.retired { notify() }
     }
 
-    var isIdleForGood: Bool {
-        state.withLock { $0.isRetired && $0.running == 0 }
-    }
+    var isIdleForGood: Bool { count.load(ordering: .acquiring) == Self.retired }
 
     func whenIdleForGood(_ body: @escaping @Sendable () -> Void) {
-        notifyIfIdle { $0.waiters.append(body) }
+        waiters.withLock { $0.append(body) }
+        if isIdleForGood { notify() }
     }
 
-    private func notifyIfIdle(after change: (inout State) -> Void) {
-        let waiters = state.withLock { state -> [@Sendable () -> Void] in
-            change(&state)
-            guard state.isRetired, state.running == 0 else { return [] }
-            defer { state.waiters = [] }
-            return state.waiters
+    /// No load runs, and none will.
+    private func notify() {
+        let waiters = waiters.withLock { waiters in
+            defer { waiters = [] }
+            return waiters
         }
         for waiter in waiters { waiter() }
     }

@@ -94,7 +94,7 @@ package final class RegistryIndex: Sendable {
 
     /// Offers the places of the request's scheme and those of any scheme, newest first, until `accepts` says yes.
     private func candidates(for request: Request, _ accepts: (Place) -> Bool) {
-        let named = byScheme[String(request.url.scheme)] ?? []
+        let named = byScheme[request.scheme] ?? []
         var (i, j) = (0, 0)
         while i < named.count || j < ofAnyScheme.count {
             let takesNamed = j == ofAnyScheme.count || (i < named.count && named[i].order > ofAnyScheme[j].order)

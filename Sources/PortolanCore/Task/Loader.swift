@@ -76,9 +76,7 @@ public final class Loader: Sendable {
     /// - Throws: why the first of those failed where nobody else takes the request.
     func find(_ request: Request, failed: [(deferred: DeferredHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.Finding {
         let passing = failed.map(\.deferred)
-        let finding =
-            handlers.snapshot().find(request, passing: passing) ?? sharedHandlers.snapshot().find(request, passing: passing)
-        if let finding { return finding }
+        if let finding = handlers.find(request, passing: passing) ?? sharedHandlers.find(request, passing: passing) { return finding }
         throw failed.first?.error ?? unsupported(request)
     }
 
