@@ -31,7 +31,7 @@ struct Explanation {
 
     var json: JSONValue {
         [
-            "url": .string(request.url.withoutCredentials.description),
+            "url": .string(request.url.redacted),
             "method": .string(request.method.rawValue),
             "asked": .array(
                 consultations.map { consultation in

@@ -54,23 +54,23 @@ final class EventLines: LoadObserver {
         switch event {
         case .started(let request, let handler):
             [
-                "url": .string(request.url.withoutCredentials.description), "method": .string(request.method.rawValue),
+                "url": .string(request.url.redacted), "method": .string(request.method.rawValue),
                 "handler": .text(handler),
             ]
         case .redirected(let request, let response):
             [
-                "status": .count(response.status?.code), "url": .string(request.url.withoutCredentials.description),
+                "status": .count(response.status?.code), "url": .string(request.url.redacted),
                 "headers": FieldList(response.fields).json,
             ]
         case .challenged(let space, let failures, let verdict): challenge(space, failures, verdict)
         case .innerBegan(let inner, let handler):
             [
-                "url": .string(inner.url.withoutCredentials.description), "method": .string(inner.method.rawValue),
+                "url": .string(inner.url.redacted), "method": .string(inner.method.rawValue),
                 "handler": .text(handler), "depth": .integer(inner.depth),
             ]
         case .innerEnded(let inner, let bytes, let error):
             [
-                "url": .string(inner.url.withoutCredentials.description), "depth": .integer(inner.depth), "bytes": .integer(bytes),
+                "url": .string(inner.url.redacted), "depth": .integer(inner.depth), "bytes": .integer(bytes),
                 "code": .text(error?.name),
             ]
         case .interim(let response): ["status": .count(response.status?.code), "headers": FieldList(response.fields).json]
@@ -89,7 +89,7 @@ final class EventLines: LoadObserver {
 
     private static func head(_ response: Response) -> JSONValue {
         [
-            "url": .string(response.url.withoutCredentials.description),
+            "url": .string(response.url.redacted),
             "status": .count(response.status?.code),
             "mime": .text(response.mimeType?.description),
             "encoding": .text(response.textEncodingName),
