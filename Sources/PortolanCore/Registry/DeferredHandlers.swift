@@ -19,7 +19,12 @@ public protocol HandlerSource: Sendable {
 package final class DeferredHandlers: Sendable {
     package let source: any HandlerSource
     let registration: RegistrationNumber
-    private let registry: ProtocolRegistry
+    /// Weakly, for the registry holds this.
+    private let registry: Mutex<Weak>
+
+    private struct Weak {
+        weak var registry: ProtocolRegistry?
+    }
 
     package typealias Outcome = Result<Void, LoadError>
     private typealias Waiter = @Sendable (Outcome) -> Void
@@ -30,7 +35,7 @@ package final class DeferredHandlers: Sendable {
     init(_ source: any HandlerSource, registration: RegistrationNumber, in registry: ProtocolRegistry) {
         self.source = source
         self.registration = registration
-        self.registry = registry
+        self.registry = Mutex(Weak(registry: registry))
     }
 
     /// Has the handlers made and put in this place, then calls `body`, on another thread.
@@ -57,7 +62,7 @@ package final class DeferredHandlers: Sendable {
 
     private func make() -> Outcome {
         // Whoever saw this place just before its handlers took it comes too late to make them again.
-        guard registry.holds(self) else { return .success(()) }
+        guard let registry = registry.withLock({ $0.registry }), registry.holds(self) else { return .success(()) }
         do throws(LoadError) {
             registry.replace(self, with: try source.makeHandlers())
             return .success(())
@@ -68,6 +73,33 @@ package final class DeferredHandlers: Sendable {
 
     private func finish(_ outcome: Outcome) {
         let waiters = waiters.withLock { $0.take() ?? [] }
-        for waiter in waiters { waiter(outcome) }
+        Self.tell(waiters[...], outcome)
+    }
+
+    /// Hands the others to another thread before each: what it does may take its time, or wait for what one of them does.
+    private static func tell(_ waiters: ArraySlice<Waiter>, _ outcome: Outcome) {
+        var waiters = waiters
+        while let first = waiters.popFirst() {
+            let others = waiters
+            if !others.isEmpty {
+                // Where no thread can be had, they have to wait.
+                do throws(LoadError) {
+                    try LoadThreads.shared.run(isNested: true) { tell(others, outcome) }
+                    waiters = []
+                } catch {}
+            }
+            first(outcome)
+        }
+    }
+
+    /// The message of the last failure that was told of.
+    private let lastMessage = Mutex(String?.none)
+
+    /// Whether the failure is another than the last one.
+    func isNews(_ error: LoadError) -> Bool {
+        lastMessage.withLock { message in
+            defer { message = error.message }
+            return message != error.message
+        }
     }
 }

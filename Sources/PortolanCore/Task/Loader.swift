@@ -97,8 +97,10 @@ public final class Loader: Sendable {
         )
     }
 
+    /// As a warning once: requests that need the same handlers may come by the thousand.
     func report(_ error: LoadError, of deferred: DeferredHandlers) {
-        configuration.logger.warning("\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
+        let level: Logger.Level = deferred.isNews(error) ? .warning : .debug
+        configuration.logger.log(level: level, "\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
     }
 
     func report(breachOf rule: ContractRule, by handler: String) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import PortolanTestSupport
 import Synchronization
 import Testing
@@ -126,6 +127,73 @@ import Testing
         let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
         #expect(error?.code == .unsupportedScheme)
         #expect(registry.handlers.isEmpty)
+    }
+
+    @Test func aRegistryGoesWithTheHandlersThatItNeverMade() throws {
+        weak var kept: ProtocolRegistry?
+        do {
+            let registry = ProtocolRegistry()
+            registry.register(deferred: Source { [] })
+            kept = registry
+            #expect(try Self.loader(registry).explain(Request("y:1")).isEmpty)
+        }
+        #expect(kept == nil)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aLoadThatWaitsKeepsNoOtherFromStarting() async throws {
+        let registry = ProtocolRegistry()
+        let gate = Monitor(false)
+        registry.register(
+            deferred: Source {
+                gate.wait { $0 ? () : nil }
+                return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+            })
+        let loader = Self.loader(registry)
+        let hasEnded = Monitor(false)
+        // The first to be told waits for the last, for half a minute at most: the test then fails by what it expects.
+        let waited = Mutex<Bool?>(nil)
+        let first = RecordingDelegate { event, _ in
+            if case .response = event { waited.withLock { $0 = hasEnded.wait(atMost: .seconds(30)) { $0 ? true : nil } } }
+            return .keepGoing
+        }
+        let last = RecordingDelegate { event, _ in
+            if event == .finished { hasEnded.signalling { $0 = true } }
+            return .keepGoing
+        }
+        let delegates = [first, RecordingDelegate(), last]
+        for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
+        gate.signalling { $0 = true }
+        for delegate in delegates { await delegate.ended() }
+        #expect(waited.withLock { $0 } == true)
+    }
+
+    @Test func aFailureIsAWarningOnceAndAgainWhenItIsAnother() async throws {
+        let registry = ProtocolRegistry()
+        let words = Mutex("not there")
+        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: words.withLock { $0 }) })
+        let lines = Monitor<[String]>([])
+        var configuration = Loader.Configuration.default
+        configuration.logger = Logger(label: "test") { _ in LineLog(lines: lines) }
+        let loader = Loader(configuration: configuration, registry: registry)
+        for _ in 0..<3 { await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") } }
+        words.withLock { $0 = "no library" }
+        await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") }
+        #expect(lines.withLock { $0 } == ["warning not there", "debug not there", "debug not there", "warning no library"])
+    }
+}
+
+private struct LineLog: LogHandler {
+    let lines: Monitor<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        lines.signalling { $0.append("\(event.level) \(event.message)") }
     }
 }
 
