@@ -8,7 +8,7 @@ package struct JSONError: Error, Equatable, CustomStringConvertible {
         case badEscape = "a backslash is followed by something that is no escape"
         case controlCharacter = "a control character stands in a string; write it as an escape"
         case badNumber = "this is no number"
-        case tooDeep = "values lie in each other more than 512 deep"
+        case tooDeep = "values lie too deep in each other"
         case trailingText = "more text follows the value"
         case notUnicode = "these bytes are no UTF-8"
         case openComment = "a comment begins here and never ends"

@@ -7,8 +7,6 @@
 ///
 /// Written here because Foundation's decoder refuses lone surrogates, loses how numbers were written, and does not say where a value stands.
 package struct JSONParser {
-    private static let depthLimit = 512
-
     let bytes: [UInt8]
     let dialect: JSONDialect
     var position = 0
@@ -37,7 +35,7 @@ package struct JSONParser {
     }
 
     mutating func value(depth: Int) throws(JSONError) -> JSONValue {
-        guard depth <= Self.depthLimit else { throw error(.tooDeep) }
+        guard depth <= dialect.depthLimit else { throw error(.tooDeep) }
         try skipWhitespace()
         switch try peek() {
         case UInt8(ascii: "{"): return try object(depth: depth)
@@ -56,13 +54,13 @@ package struct JSONParser {
 
     /// Moves over a value, as strictly as it would be read.
     private mutating func skipValue(depth: Int) throws(JSONError) {
-        guard depth <= Self.depthLimit else { throw error(.tooDeep) }
+        guard depth <= dialect.depthLimit else { throw error(.tooDeep) }
         try skipWhitespace()
         switch try peek() {
         case UInt8(ascii: "{"):
-            try members(named: { (parser) throws(JSONError) in try parser.skipName() }) { (parser, _, _) throws(JSONError) in
-                try parser.skipValue(depth: depth + 1)
-            }
+            try members(
+                named: { (parser) throws(JSONError) in try parser.skipName() },
+                { (parser, _, _) throws(JSONError) in try parser.skipValue(depth: depth + 1) })
         case UInt8(ascii: "["): try elements { (parser) throws(JSONError) in try parser.skipValue(depth: depth + 1) }
         case UInt8(ascii: "\""): try skipString()
         case UInt8(ascii: "'") where dialect.isExtended: try skipString()
@@ -81,14 +79,14 @@ package struct JSONParser {
     private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
         var values: [JSONValue.Member] = []
         // Most objects have few members, and need no hashes.
-        var names: Set<String> = []
+        var names: Set<[UInt8]> = []
         try members { (parser, name, offset) throws(JSONError) in
             if !parser.dialect.allowsDuplicates {
-                if values.count == 16 { names = Set(values.map(\.name)) }
-                let isTaken = values.count < 16 ? values.contains { $0.name == name } : !names.insert(name).inserted
+                if values.count == 16 { names = Set(values.map { Array($0.name.utf8) }) }
+                let isTaken = values.count < 16 ? values.contains { $0.isNamed(name) } : !names.insert(Array(name.utf8)).inserted
                 if isTaken { throw JSONError(problem: .duplicateName, offset: offset) }
             }
-            let isLeftOut = depth == 0 && name == parser.leftOut
+            let isLeftOut = depth == 0 && parser.leftOut.map(name.hasSameBytes) ?? false
             if isLeftOut { try parser.skipValue(depth: 1) }
             values.append(JSONValue.Member(name: name, value: isLeftOut ? .null : try parser.value(depth: depth + 1)))
         }

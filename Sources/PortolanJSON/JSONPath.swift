@@ -79,7 +79,7 @@ extension JSONParser {
         switch (step, try peek()) {
         case (.member(let wanted), UInt8(ascii: "{")):
             try members { (parser, name, nameOffset) throws(JSONError) in
-                if name == wanted { found = (nameOffset, parser.position) }
+                if name.hasSameBytes(as: wanted) { found = (nameOffset, parser.position) }
                 _ = try parser.value(depth: 0)
             }
         case (.element(let wanted), UInt8(ascii: "[")):

@@ -18,6 +18,9 @@ package enum JSONValue: Hashable, Sendable {
             self.name = name
             self.value = value
         }
+
+        /// By bytes (RFC 8259 §8.3). To `String` é in one code point is é in two, and of a name of many marks it puts those in order first.
+        package func isNamed(_ name: String) -> Bool { self.name.hasSameBytes(as: name) }
     }
 }
 
@@ -25,7 +28,7 @@ extension JSONValue {
     /// The member of this name; of several, the last, as `JSON.parse` has it. `nil` also where this is no object.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
-        return members.last { $0.name == name }?.value
+        return members.last { $0.isNamed(name) }?.value
     }
 
     package static func integer(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
@@ -52,4 +55,8 @@ extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, 
     package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
     package init(stringLiteral text: String) { self = .string(text) }
     package init(nilLiteral: ()) { self = .null }
+}
+
+extension String {
+    func hasSameBytes(as other: String) -> Bool { utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) }
 }

@@ -24,6 +24,19 @@ import Testing
         #expect(try Self.parse(text) == value)
     }
 
+    /// As JSON has it (RFC 8259 §8.3): é in one code point is another name than é in two. Nor does a comparison put marks in order, which takes
+    /// time that grows with the square of their number.
+    @Test(arguments: [0, 20]) func namesAreComparedByTheirBytes(others: Int) throws {
+        let rest = (0..<others).map { "a\($0): 0, " }.joined()
+        let value = try Self.parse("{\(rest)'\u{E9}': 1, 'e\u{301}': 2}")
+        #expect(value["\u{E9}"] == .number("1") && value["e\u{301}"] == .number("2"))
+        #expect(throws: JSONError(problem: .duplicateName, offset: rest.utf8.count + 10)) {
+            try Self.parse("{\(rest)'\u{E9}': 1, '\u{E9}': 2}")
+        }
+        let path = JSONPath([.member("e\u{301}")])
+        #expect(path.offset(in: Array("{'\u{E9}': 1, 'e\u{301}': 2}".utf8), .json5) == 17)
+    }
+
     @Test(
         arguments: [
             ("[,]", .unexpectedByte, 1), ("[1,,2]", .unexpectedByte, 3), ("{,}", .unexpectedByte, 1), ("{1a: 1}", .unexpectedByte, 1),

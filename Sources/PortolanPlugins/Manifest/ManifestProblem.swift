@@ -65,7 +65,7 @@ struct ManifestObject {
         guard case .object(let members) = value else { throw ManifestProblem("is \(value.kind), where an object is needed") }
         self.members = members
         guard let names else { return }
-        for member in members where !names.contains(member.name) {
+        for member in members where !names.contains(where: { member.isNamed($0) }) {
             let shown = Text.oneLine(member.name, limit: 80)
             let nearest = names.min { Self.distance($0, member.name) < Self.distance($1, member.name) }
             let hint =
@@ -76,7 +76,7 @@ struct ManifestObject {
     }
 
     subscript(name: String) -> JSONValue? {
-        members.first { $0.name == name }?.value
+        members.first { $0.isNamed(name) }?.value
     }
 
     func optional<Value>(

@@ -92,7 +92,25 @@ import Testing
     @Test func valuesThatLieTooDeepAreRefused() {
         let text = Array(ManifestText.with(["x": String(repeating: "[", count: 100_000)]).utf8)
         let problem = #expect(throws: PluginProblem.self) { try PluginManifest(parsing: text, path: "m") }
-        #expect(problem?.detail == "values lie in each other more than 512 deep")
+        #expect(problem?.detail == "values lie too deep in each other")
+    }
+
+    @Test func theDeepestManifestIsReadOnTheSmallStackOfALoadThread() throws {
+        let outcome = Monitor<[String?]>([])
+        try PlatformThread.start {
+            for depth in [64, 65, 500] {
+                let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+                do throws(PluginProblem) {
+                    _ = try PluginManifest(parsing: Array(ManifestText.with(["x": value]).utf8), path: "m")
+                    outcome.signalling { $0.append(nil) }
+                } catch {
+                    outcome.signalling { $0.append(error.detail) }
+                }
+            }
+        }
+        let details = outcome.wait { $0.count == 3 ? $0 : nil }
+        #expect(details.first??.hasPrefix("nothing is called 'x' here") == true)
+        #expect(details.dropFirst() == ["values lie too deep in each other", "values lie too deep in each other"])
     }
 
     /// A member whose value has as many bytes, elements or members as it is asked for.
