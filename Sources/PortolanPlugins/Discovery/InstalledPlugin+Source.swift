@@ -8,12 +8,17 @@ import Synchronization
 final class InstalledPluginSource: HandlerSource {
     private let plugin: InstalledPlugin
     private let logger: Logger
-    /// What went wrong with the files as they were then: while they stay the same there is no use in trying again.
-    private let failure = Mutex((error: LoadError, files: [FileStatus?])?.none)
+    private let clock: any LoadClock
+    /// What went wrong with the files as they were then.
+    private let failure = Mutex((error: LoadError, files: [FileStatus?], time: Duration)?.none)
+    /// While the files stay the same there is little use in trying again: requests may come by the thousand. But what was wrong may lie elsewhere, as
+    /// in a folder above, or in how many files the process had open.
+    private static let retryTime = Duration.seconds(5)
 
-    init(_ plugin: InstalledPlugin, logger: Logger) {
+    init(_ plugin: InstalledPlugin, logger: Logger, clock: any LoadClock = SystemClock.shared) {
         self.plugin = plugin
         self.logger = logger
+        self.clock = clock
     }
 
     var identifier: String { plugin.identifier }
@@ -22,13 +27,13 @@ final class InstalledPluginSource: HandlerSource {
     func makeHandlers() throws(LoadError) -> [any ProtocolHandler] {
         // `try?` because a library that is not there may come.
         let files = [plugin.libraryPath, plugin.folder].map { try? FileStatus(following: $0) }
-        if let failure = failure.withLock({ $0 }), failure.files == files { throw failure.error }
+        if let failure = failure.withLock({ $0 }), failure.files == files, clock.now - failure.time < Self.retryTime { throw failure.error }
         do throws(LoadError) {
             let handlers = try plugin.open(logger: logger).handlers
             logger.debug("opened", metadata: ["plugin": "\(identifier)", "library": "\(plugin.libraryPath)"])
             return handlers
         } catch {
-            failure.withLock { $0 = (error, files) }
+            failure.withLock { $0 = (error, files, clock.now) }
             throw error
         }
     }

@@ -122,7 +122,9 @@ struct ManifestSearch {
         do throws(SystemCallError) {
             return try Folder.entries(of: path)
         } catch {
-            throw PluginProblem(path, nil, "the folder can't be searched for plugins: \(error)")
+            let reason =
+                error == .tooLarge ? "it has over \(Folder.entryLimit) entries; give plugins a folder of their own" : error.description
+            throw PluginProblem(path, nil, "the folder can't be searched for plugins: \(reason)")
         }
     }
 

@@ -91,7 +91,8 @@ public struct PluginCatalogue: Sendable {
             }
             return installed
         }
-        plugin.warnings = Self.warnings(ofLibraryAt: plugin.libraryPath)
+        let ofManifest = Self.warnings(ofLibraryAt: manifestPath)
+        plugin.warnings = ofManifest + Self.warnings(ofLibraryAt: plugin.libraryPath).filter { !ofManifest.contains($0) }
         return plugin
     }
 

@@ -25,6 +25,10 @@ public struct PluginPolicy: Sendable {
     /// system's.
     public static var standard: Self {
         var policy = Self()
+        let folderVariable = Environment["XDG_CONFIG_HOME"]?.hasPrefix("/") == true ? "XDG_CONFIG_HOME" : "HOME"
+        for name in [folderVariable, "PORTOLAN_PLUGIN_ALLOW", "PORTOLAN_PLUGIN_DENY"] where !Environment.isUTF8(name) {
+            policy.problem = PluginProblem(name, nil, "it is no UTF-8, and what it says is not known; set it anew")
+        }
         policy.add(contentsOf: "/etc/portolan/plugins.json")
         if let folder = Environment.userFolder("XDG_CONFIG_HOME", orInHome: ".config") {
             policy.add(contentsOf: folder + "/portolan/plugins.json")

@@ -49,11 +49,17 @@ public struct PluginSearchPath: Hashable, Sendable {
 
 /// What the process was started with.
 enum Environment {
-    /// A variable that is set and not empty; `nil` for every one in a set-uid program: `secure_getenv(3)`.
+    /// A variable that is set and not empty, what is no UTF-8 in it replaced; `nil` for every one in a set-uid program: `secure_getenv(3)`.
     static subscript(name: String) -> String? {
         guard let value = unsafe secure_getenv(name) else { return nil }
-        let text = unsafe String(validatingCString: value)
-        return text?.isEmpty == false ? text : nil
+        let text = unsafe String(cString: value)
+        return text.isEmpty ? nil : text
+    }
+
+    /// Whether nothing in the variable had to be replaced.
+    static func isUTF8(_ name: String) -> Bool {
+        guard let value = unsafe secure_getenv(name) else { return true }
+        return unsafe String(validatingCString: value) != nil
     }
 
     /// A folder of the user's own, by the XDG Base Directory Specification: relative paths in the variable are not heeded.

@@ -17,17 +17,20 @@ enum Folder {
     /// No folder with more entries is searched.
     static let entryLimit = 1 << 16
 
-    /// What lies in the folder, in lexical order; names that are no UTF-8 are left out: `readdir(3)`.
-    static func entries(of path: String) throws(SystemCallError) -> [Entry] {
+    /// What lies in the folder, in lexical order; names that are no UTF-8 or begin with a dot are left out: `readdir(3)`.
+    ///
+    /// - Throws: ``SystemCallError/tooLarge`` where there is more: which entries come first is the file system's whim.
+    static func entries(of path: String, atMost limit: Int = entryLimit) throws(SystemCallError) -> [Entry] {
         guard let stream = unsafe opendir(path) else { throw .last }
         defer { unsafe closedir(stream) }
         var entries: [Entry] = []
-        while let entry = unsafe readdir(stream), entries.count < entryLimit {
+        while let entry = unsafe readdir(stream) {
             let type = unsafe entry.pointee.d_type
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { start in
                 unsafe start.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(validatingCString: $0) }
             }
             guard let name, !name.hasPrefix(".") else { continue }
+            guard entries.count < limit else { throw .tooLarge }
             entries.append(Entry(name: name, isFile: type == UInt8(truncatingIfNeeded: DT_REG)))
         }
         return entries.sorted { $0.name < $1.name }

@@ -49,6 +49,21 @@ import Testing
         #expect(try get(Self.url, with: [variable: value]).status == 1)
     }
 
+    @Test(arguments: [
+        ("PORTOLAN_PLUGIN_DENY", "org.portolan.template,"), ("PORTOLAN_PLUGIN_ALLOW", "org.example.*,"), ("XDG_CONFIG_HOME", "/"),
+        ("HOME", "/"),
+    ])
+    func whatIsForbiddenInWordsThatAreNoUTF8IsNotAllowed(variable: String, start: String) throws {
+        try program.installTemplate()
+        let set = "PORTOLAN_PLUGIN_PATH=$PWD/plugins \(variable)=$(printf '\(start)\\377')"
+        let outcome = try program.runScript("\(set) \"$portolan\" get \(Self.url)")
+        #expect(
+            outcome.errors == [
+                "portolan: \(manifest): no plugin is used while the policy cannot be: \(variable): it is no UTF-8, and what it says is not known; set it anew"
+            ])
+        #expect(outcome.status == 107)
+    }
+
     @Test func theFoldersOfThePathAreSearchedInOrder() throws {
         try program.installTemplate(in: "one") { $0.replacing("\"Hello\"", with: "\"Ahoy\"") }
         try program.installTemplate(in: "two")

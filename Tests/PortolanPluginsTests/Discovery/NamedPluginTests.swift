@@ -46,6 +46,15 @@ import Testing
         #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains("is denied by") == true)
     }
 
+    @Test func aManifestThatOthersCanChangeIsAWarningToo() throws {
+        try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
+        try folder.chmod("mine/template/template.plugin.json", 0o666)
+        #expect(
+            try catalogue().plugin(at: folder("mine/template")).warnings.map(\.description) == [
+                "\(folder("mine/template/template.plugin.json")): MANIF-09: it is writable by everybody; take that permission away (chmod o-w)"
+            ])
+    }
+
     @Test func whatOthersCanChangeIsAWarning() throws {
         try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
         try folder.chmod("mine", 0o777)

@@ -77,6 +77,21 @@ import Testing
         #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message.contains("MANIF-09") == true)
     }
 
+    @Test func whatFailedForOtherReasonsThanItsFilesIsTriedAgainAfterAWhile() throws {
+        try folder.plugin("all/template", ManifestText.template(), fixture: "template")
+        let clock = ManualClock()
+        let source = InstalledPluginSource(try #require(catalogue().plugins.first), logger: log.logger, clock: clock)
+        try folder.chmod("", 0o777)
+        let error = #expect(throws: LoadError.self) { try source.makeHandlers() }
+        #expect(error?.message.contains("MANIF-09") == true)
+        // Of the files that are looked at none changes.
+        try folder.chmod("", 0o700)
+        clock.advance(by: .milliseconds(4_999))
+        #expect(#expect(throws: LoadError.self) { try source.makeHandlers() }?.message == error?.message)
+        clock.advance(by: .milliseconds(1))
+        #expect(try source.makeHandlers().count == 1)
+    }
+
     @Test func permissionsThatWereMendedAreSeen() async throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let loader = loader()
