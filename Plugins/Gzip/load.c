@@ -50,7 +50,7 @@ static void fail_as_inner(gzip_load *load) {
     const portolan_error *cause = load->plugin->nested->error(load->inner);
     if (!cause) return;
     portolan_error error = { .size = sizeof error, .code = cause->code, .domain = cause->domain, .cause = cause,
-                             .message = PORTOLAN_TEXT("the compressed bytes could not be loaded from the URL behind gzip:") };
+                             .message = PORTOLAN_TEXT("the compressed bytes behind gzip: could not be loaded") };
     load->client->did_fail(load->client, &error);
 }
 

@@ -79,6 +79,22 @@ import Testing
         #expect(((back.cause as? LoadError)?.cause as? LoadError) == root)
     }
 
+    /// Each layer that fails as its inner load gives the error it was lent as a cause, and the host lends what it read to the next.
+    @Test func theFirstCauseOutlivesAnyNumberOfLayers() throws {
+        var error = LoadError(.nestedTooDeep, message: "the first")
+        for layer in 1...20 {
+            let lent = unsafe Lent(error)
+            let message = unsafe Lent(LoadError(.nestedTooDeep, message: "layer \(layer)"))
+            let place = unsafe UnsafeMutablePointer(mutating: message.pointer)
+            unsafe place.pointee.cause = lent.pointer
+            error = unsafe try LoadError(reading: message.pointer)
+            #expect(error.message == "layer \(layer)")
+        }
+        var last = error
+        while let cause = last.cause as? LoadError { last = cause }
+        #expect(last.message == "the first")
+    }
+
     @Test func aCircleOfCausesEnds() throws {
         let lent = unsafe Lent(LoadError(.ioFailed, message: "round"))
         let place = unsafe UnsafeMutablePointer(mutating: lent.pointer)

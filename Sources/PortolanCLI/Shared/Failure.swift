@@ -33,10 +33,10 @@ struct Failure: Error, Equatable, Sendable {
 }
 
 extension LoadError {
-    /// The message and its causes, each said once: some messages end with their cause's words.
+    /// The message and its causes, each said once: some messages end with their cause's words, and a layer inside its like says the same.
     var words: String {
         guard let cause = cause.map({ ($0 as? LoadError)?.words ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
-        return "\(message): \(cause)"
+        return cause.hasPrefix("\(message): ") ? cause : "\(message): \(cause)"
     }
 
     /// The code's published name; `domain:number` for a plugin's own.

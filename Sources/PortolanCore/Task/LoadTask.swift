@@ -255,7 +255,8 @@ extension LoadTask {
             return FailedLoad(
                 LoadError(
                     .nestedTooDeep,
-                    message: "\(request.url.shortDescription) lies in \(inner.nestingDepth) other loads; the limit is \(limit)"),
+                    message:
+                        "\(request.url.shortDescription) lies in \(inner.nestingDepth) other loads; the limit is \(limit): take layers off"),
                 client: client)
         }
         inner.marks = outer.marks

@@ -34,9 +34,11 @@ extension portolan_storage {
 }
 
 extension Lent<portolan_error> {
-    private static let deepestCause = 8
+    /// One fewer than the host follows, so that all of them are still there where the plugin gives this error as a cause of its own.
+    private static let deepestCause = 7
 
-    /// An error as a plugin is lent it, with its causes: one line each, and one of the published codes where it has no domain.
+    /// An error as a plugin is lent it, with its causes: one line each, and one of the published codes where it has no domain. Of more causes
+    /// than can go, those in the middle are left out: the last one tells what happened.
     init(_ error: LoadError) {
         unsafe self.init { unsafe Self.image(of: error, in: &$0, depth: 0) }
     }
@@ -47,13 +49,26 @@ extension Lent<portolan_error> {
         unsafe image.code = error.code.rawValue
         unsafe image.domain = arena.string(error.domain)
         unsafe image.message = arena.string(Text.oneLine(error.message.isEmpty ? "no reason was given" : error.message))
-        if let cause = error.cause, unsafe depth < deepestCause {
-            let cause = cause as? LoadError ?? LoadError(.unknown, message: String(describing: cause))
+        if let next = error.cause, unsafe depth < deepestCause {
+            let cause = unsafe depth + 1 < deepestCause ? LoadError.asLoadError(next) : LoadError.root(of: next)
             let place = unsafe arena.reserve(portolan_error.self, count: 1)
             let causeImage = unsafe self.image(of: cause, in: &arena, depth: depth + 1)
             unsafe place?.initialize(to: causeImage)
             unsafe image.cause = place.map { unsafe UnsafePointer($0) }
         }
         return unsafe image
+    }
+}
+
+extension LoadError {
+    fileprivate static func asLoadError(_ error: any Error) -> LoadError {
+        error as? LoadError ?? LoadError(.unknown, message: String(describing: error))
+    }
+
+    /// The cause that has none. These are values, so there is no circle.
+    fileprivate static func root(of cause: any Error) -> LoadError {
+        var root = cause
+        while let next = (root as? LoadError)?.cause { root = next }
+        return asLoadError(root)
     }
 }

@@ -11,4 +11,10 @@ import Testing
         let error = LoadError(.pluginRefused, message: message, cause: LoadError(.badRequest, message: "inner"))
         #expect(Failure(error).message == line)
     }
+
+    @Test func layersThatSayTheSameAreToldOnce() {
+        let one = LoadError(.badRequest, message: "layer", cause: LoadError(.badRequest, message: "inner"))
+        let two = LoadError(.badRequest, message: "layer", cause: LoadError(.badRequest, message: "layer", cause: one))
+        #expect(Failure(two).message == "layer: inner")
+    }
 }
