@@ -5,6 +5,8 @@ package struct JSONError: Error, Equatable, CustomStringConvertible {
     package enum Problem: String, Sendable {
         case unexpectedEnd = "the text ends too early"
         case unexpectedByte = "this byte cannot stand here"
+        case missingColon = "a ':' is missing before this"
+        case missingComma = "a ',' or the closing bracket is missing before this"
         case badEscape = "a backslash is followed by something that is no escape"
         case controlCharacter = "a control character stands in a string; write it as an escape"
         case badNumber = "this is no number"

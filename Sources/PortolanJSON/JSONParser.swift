@@ -109,7 +109,7 @@ package struct JSONParser {
             let offset = position
             let name = try read(&self)
             try skipWhitespace()
-            guard try take(UInt8(ascii: ":")) else { throw error(.unexpectedByte) }
+            guard try take(UInt8(ascii: ":")) else { throw error(.missingColon) }
             try skipWhitespace()
             try body(&self, name, offset)
             guard try goesOn(to: UInt8(ascii: "}")) else { return }
@@ -132,7 +132,7 @@ package struct JSONParser {
     private mutating func goesOn(to end: UInt8) throws(JSONError) -> Bool {
         try skipWhitespace()
         if try take(end) { return false }
-        guard try take(UInt8(ascii: ",")) else { throw error(.unexpectedByte) }
+        guard try take(UInt8(ascii: ",")) else { throw error(.missingComma) }
         guard dialect.isExtended else { return true }
         try skipWhitespace()
         return try !take(end)

@@ -47,11 +47,12 @@ import Testing
 
     @Test(
         arguments: [
-            ("", .unexpectedEnd, 0), ("[1,]", .unexpectedByte, 3), ("{\"a\"}", .unexpectedByte, 4), ("{a:1}", .unexpectedByte, 1),
+            ("", .unexpectedEnd, 0), ("[1,]", .unexpectedByte, 3), ("{\"a\"}", .missingColon, 4), ("{a:1}", .unexpectedByte, 1),
             ("\"a", .unexpectedEnd, 2), ("\"\t\"", .controlCharacter, 1), (#""\x""#, .badEscape, 2), (#""\u12g4""#, .badEscape, 5),
             ("-", .unexpectedEnd, 1), ("-x", .badNumber, 1), ("1.", .unexpectedEnd, 2), ("1.x", .badNumber, 2), ("01", .trailingText, 1),
             ("nul", .unexpectedEnd, 3), ("nulx", .unexpectedByte, 3), ("1 2", .trailingText, 2), ("'a'", .unexpectedByte, 0),
             (#""\u00"#, .unexpectedEnd, 5), ("+1", .unexpectedByte, 0), ("{\"a\":1,}", .unexpectedByte, 7),
+            ("[1 2]", .missingComma, 3), ("[1}", .missingComma, 2), ("{\"a\":1 \"b\":2}", .missingComma, 7),
         ] as [(String, JSONError.Problem, Int)])
     func whatIsNoJSONIsRefusedWhereItGoesWrong(text: String, problem: JSONError.Problem, offset: Int) {
         #expect(throws: JSONError(problem: problem, offset: offset)) { try Self.parse(text) }
