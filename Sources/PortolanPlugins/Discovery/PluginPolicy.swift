@@ -16,6 +16,8 @@ public struct PluginPolicy: Sendable {
     public var settings: [(identifier: String, name: String, value: PropertyValue)] = []
     /// Why no plugin may be used at all: a policy that can't be read forbids everything.
     public private(set) var problem: PluginProblem?
+    /// Where lists come from, to be told to whoever is to change one.
+    private var origins: [(origin: String, isDenial: Bool, patterns: [String])] = []
 
     /// No restrictions.
     public init() {}
@@ -33,9 +35,19 @@ public struct PluginPolicy: Sendable {
         if let folder = Environment.userFolder("XDG_CONFIG_HOME", orInHome: ".config") {
             policy.add(contentsOf: folder + "/portolan/plugins.json")
         }
-        if let list = Environment["PORTOLAN_PLUGIN_ALLOW"] { policy.allowLists.append(Self.patterns(in: list)) }
-        if let list = Environment["PORTOLAN_PLUGIN_DENY"] { policy.denied += Self.patterns(in: list) }
+        if let list = Environment["PORTOLAN_PLUGIN_ALLOW"] { policy.allow(Self.patterns(in: list), "PORTOLAN_PLUGIN_ALLOW") }
+        if let list = Environment["PORTOLAN_PLUGIN_DENY"] { policy.deny(Self.patterns(in: list), "PORTOLAN_PLUGIN_DENY") }
         return policy
+    }
+
+    private mutating func allow(_ patterns: [String], _ origin: String) {
+        allowLists.append(patterns)
+        origins.append((origin, false, patterns))
+    }
+
+    private mutating func deny(_ patterns: [String], _ origin: String) {
+        denied += patterns
+        origins.append((origin, true, patterns))
     }
 
     /// Adds what the file at `path`, which is absolute, says, if there is one. Where others can change it, no plugin is used.
@@ -53,8 +65,8 @@ public struct PluginPolicy: Sendable {
             var trusted = TrustedPaths()
             _ = try trusted.resolve(path)
             let value = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try PolicyFile(value) }
-            if let allowed = value.allowed { allowLists.append(allowed) }
-            denied += value.denied
+            if let allowed = value.allowed { allow(allowed, path) }
+            deny(value.denied, path)
             pins += value.pins
             settings += value.settings
         } catch {
@@ -70,12 +82,18 @@ public struct PluginPolicy: Sendable {
     func objection(to identifier: String) -> String? {
         if let problem { return "no plugin is used while the policy cannot be: \(problem)" }
         if let pattern = denied.first(where: { Self.matches($0, identifier) }) {
-            return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; take that off the deny list to use it"
+            let list = words(for: "deny list", origins.first { $0.isDenial && $0.patterns.contains(pattern) }?.origin)
+            return "the plugin \(identifier) is denied by '\(Text.oneLine(pattern, limit: 80))'; take that off \(list) to use it"
         }
-        guard allowLists.allSatisfy({ $0.contains { Self.matches($0, identifier) } }) else {
-            return "the plugin \(identifier) is not on the allow list; add it there to use it"
+        if let patterns = allowLists.first(where: { !$0.contains { Self.matches($0, identifier) } }) {
+            let list = words(for: "allow list", origins.first { !$0.isDenial && $0.patterns == patterns }?.origin)
+            return "the plugin \(identifier) is not on \(list); add it there to use it"
         }
         return nil
+    }
+
+    private func words(for list: String, _ origin: String?) -> String {
+        origin.map { "the \(list) of \(Text.oneLine($0))" } ?? "the \(list)"
     }
 
     private static func matches(_ pattern: String, _ identifier: String) -> Bool {

@@ -95,8 +95,13 @@ extension PluginSetting {
     }
 
     private func check(_ number: Double) throws(ManifestProblem) {
-        if let minimum, number < minimum { throw ManifestProblem("is \(number), below the minimum \(minimum)") }
-        if let maximum, number > maximum { throw ManifestProblem("is \(number), above the maximum \(maximum)") }
+        if let minimum, number < minimum { throw ManifestProblem("is \(words(number)), below the minimum \(words(minimum))") }
+        if let maximum, number > maximum { throw ManifestProblem("is \(words(number)), above the maximum \(words(maximum))") }
+    }
+
+    /// An integer without a point, as its user wrote it.
+    private func words(_ number: Double) -> String {
+        kind == .integer ? Int64(exactly: number).map { "\($0)" } ?? "\(number)" : "\(number)"
     }
 }
 

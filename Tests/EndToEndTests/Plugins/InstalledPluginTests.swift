@@ -151,7 +151,8 @@ import Testing
 
     @Test func aPluginThatIsDeniedOrNotAllowed() throws {
         try program.installTemplate()
-        let denied = "the plugin org.portolan.template is denied by 'org.portolan.*'; take that off the deny list to use it"
+        let denied =
+            "the plugin org.portolan.template is denied by 'org.portolan.*'; take that off the deny list of PORTOLAN_PLUGIN_DENY to use it"
         let lists = ["PORTOLAN_PLUGIN_DENY": "org.other, org.portolan.* "]
         try expectLine("\(manifest): \(denied)", with: lists)
         for path in ["plugins/Template", "plugins/Template/template.so"] {
@@ -159,7 +160,7 @@ import Testing
             #expect(outcome.status == 107 && outcome.errors.count == 1 && outcome.errors[0].hasSuffix(denied), "\(outcome.errors)")
         }
         try expectLine(
-            "\(manifest): the plugin org.portolan.template is not on the allow list; add it there to use it",
+            "\(manifest): the plugin org.portolan.template is not on the allow list of PORTOLAN_PLUGIN_ALLOW; add it there to use it",
             with: ["PORTOLAN_PLUGIN_ALLOW": "org.other"])
         #expect(try get(Self.url, with: search.merging(["PORTOLAN_PLUGIN_ALLOW": "org.portolan.template"]) { $1 }).text == "Hello, sea!\n")
     }

@@ -44,10 +44,23 @@ import Testing
             "{allow: ['org.portolan.*']}", "{allow: ['org.portolan.template', 'org.portolan.variant']}", "{deny: ['org.portolan.variant']}")
         #expect(
             catalogue(lists).problems.map(\.detail)
-                == ["the plugin org.portolan.variant is denied by 'org.portolan.variant'; take that off the deny list to use it"])
+                == [
+                    "the plugin org.portolan.variant is denied by 'org.portolan.variant'; take that off the deny list of \(folder("policy-2.json")) to use it"
+                ])
         #expect(
             catalogue(try policy("{allow: ['*']}", "{allow: ['org.portolan.variant']}")).problems.map(\.detail)
-                == ["the plugin org.portolan.template is not on the allow list; add it there to use it"])
+                == ["the plugin org.portolan.template is not on the allow list of \(folder("policy-1.json")); add it there to use it"])
+    }
+
+    @Test func listsOfAProgramHaveNoPlace() {
+        var policy = PluginPolicy()
+        policy.denied = ["org.portolan.variant"]
+        policy.allowLists = [["org.portolan.variant"]]
+        #expect(
+            catalogue(policy).problems.map(\.detail).sorted() == [
+                "the plugin org.portolan.template is not on the allow list; add it there to use it",
+                "the plugin org.portolan.variant is denied by 'org.portolan.variant'; take that off the deny list to use it",
+            ])
     }
 
     @Test func aDeniedPluginIsNotOpened() async throws {
@@ -124,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{times: 10}", "the setting 'times' of org.portolan.template is 10.0, above the maximum 9.0"),
+        ("{times: 10}", "the setting 'times' of org.portolan.template is 10, above the maximum 9"),
         ("{times: '1'}", "the setting 'times' of org.portolan.template is a string, where an integer is needed"),
         ("{Times: 1}", "the setting 'Times' of org.portolan.template is not declared in the manifest; it has greeting, must, times"),
     ])

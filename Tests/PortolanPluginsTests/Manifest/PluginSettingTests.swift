@@ -33,7 +33,7 @@ import Testing
         (#"{"type": "number", "default": 1e400}"#, "default' is 1e400, which is beyond a double"),
         (#"{"type": "number", "default": [1]}"#, "default' is an array, where a number is needed"),
         (#"{"type": "number", "minimum": -Infinity}"#, "minimum' is -Infinity, which is beyond a double"),
-        (#"{"type": "integer", "minimum": 2, "default": 1}"#, "default' is 1.0, below the minimum 2.0"),
+        (#"{"type": "integer", "minimum": 2, "default": 1}"#, "default' is 1, below the minimum 2"),
         (#"{"type": "number", "maximum": 2, "default": 2.5}"#, "default' is 2.5, above the maximum 2.0"),
         (#"{"type": "number", "minimum": 2, "maximum": 1}"#, "s' 'minimum' is above 'maximum'"),
         (#"{"type": "string", "minimum": 2}"#, "minimum' bounds are for integers and numbers, not for a string"),
