@@ -47,7 +47,7 @@ struct Explanation {
     /// What is wrong where nobody takes the request.
     var failure: Failure? {
         guard winner == nil else { return nil }
-        let known = knownSchemes.isEmpty ? "none" : knownSchemes.joined(separator: ", ")
+        let known = knownSchemes.isEmpty ? "none" : Loader.list(knownSchemes)
         return Failure(.unsupportedScheme, "no handler takes \(request.url.shortDescription); known schemes: \(known)")
     }
 

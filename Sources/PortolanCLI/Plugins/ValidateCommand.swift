@@ -85,7 +85,8 @@ private struct Verdict {
     }
 
     var lines: [String] {
-        problems.map { "\(subject): \($0)" } + warnings.map { "\(subject): warning: \($0)" } + (isValid ? ["\(subject): valid"] : [])
+        problems.map { $0.hasPrefix("\(subject):") ? $0 : "\(subject): \($0)" } + warnings.map { "\(subject): warning: \($0)" }
+            + (isValid ? ["\(subject): valid"] : [])
     }
 
     var json: JSONValue {

@@ -80,11 +80,18 @@ public final class Loader: Sendable {
         throw failed.first?.error ?? unsupported(request)
     }
 
+    /// The schemes for a message, which stays short however many are installed.
+    package static func list(_ schemes: [String]) -> String {
+        let most = 20
+        let rest = schemes.count > most ? " and \(schemes.count - most) more" : ""
+        return schemes.prefix(most).joined(separator: ", ") + rest
+    }
+
     private func unsupported(_ request: Request) -> LoadError {
         let scheme = String(request.url.scheme)
         let known = schemes
         guard known.contains(scheme) else {
-            let list = known.isEmpty ? "none; register a handler" : known.joined(separator: ", ")
+            let list = known.isEmpty ? "none; register a handler" : Self.list(known)
             return LoadError(.unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)")
         }
         let consultations = explain(request)

@@ -140,7 +140,7 @@ import Testing
             "DESC-01: the plugin library '\(template)/template.so' can't be used: it is no shared library (ELF); give the path of the compiled plugin"
         let broken = "\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"
         let all = try run("validate")
-        #expect(all.lines == ["\(program.path)/plugins/broken.plugin.json: \(broken)", "org.portolan.template: \(opened)"])
+        #expect(all.lines == [broken, "org.portolan.template: \(opened)"])
         #expect(all.status == 107 && all.errors.isEmpty)
 
         try program.setPermissions(0o777, of: "mine")

@@ -30,6 +30,17 @@ import Testing
         #expect(registry.handlers.map(\.identifier) == ["y", "made"])
     }
 
+    @Test func aMessageNamesTwentySchemesAtMost() async throws {
+        let registry = ProtocolRegistry()
+        let names = (0..<1000).map { "s\(1000 + $0)" }
+        for count in [20, 1000] {
+            registry.register(StubHandler(identifier: "n\(count)", schemes: .only(Array(names.prefix(count)))) { _ in .text("") })
+            let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
+            let rest = count > 20 ? " and 980 more" : ""
+            #expect(error?.message == "no handler takes 'x:' URLs; known schemes: \(names.prefix(20).joined(separator: ", "))\(rest)")
+        }
+    }
+
     @Test func madeHandlersKeepThePlaceInTheOrder() async throws {
         let registry = ProtocolRegistry()
         registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
