@@ -82,6 +82,11 @@ struct DelegateEventQueue {
 
     var isEmpty: Bool { first == events.count }
 
+    /// Whether the load's end waits here.
+    var holdsEnd: Bool {
+        if case .end? = events.last { !isEmpty } else { false }
+    }
+
     /// - Parameter isLast: whether a failure drops what waits, whatever it is; being cancelled always does.
     /// - Returns: events that nobody will hear of: to be let go of when no lock is held, for that may answer them.
     mutating func put(_ event: DelegateEvent, droppingAtFailure isLast: Bool = false) -> [DelegateEvent] {

@@ -85,6 +85,19 @@ struct DelegateGate: ~Copyable, Sendable {
         return enters
     }
 
+    /// Tells of `error` in place of an end that a suspension holds back, and of all that waits before it.
+    ///
+    /// - Returns: whether the delegate may be called: then ``leave(performing:)`` must follow.
+    func cancelWaitingEnd(_ error: LoadError) -> Bool {
+        let (enters, dropped) = queue.withLock { queue -> (Bool, [DelegateEvent]) in
+            guard queue.holdsEnd else { return (false, []) }
+            let dropped = queue.put(.end(error))
+            return (takeTurn(flags.load(ordering: .acquiring), isWorthIt: true), dropped)
+        }
+        withExtendedLifetime(dropped) {}
+        return enters
+    }
+
     /// From inside the last call: nothing passes after it.
     func close() {
         let dropped = queue.withLock { queue in

@@ -79,6 +79,8 @@ protocol DelegatingDelegate: LoadDelegate {
 /// A delegate that holds events back while its task is suspended.
 protocol EventHoldingDelegate: LoadDelegate {
     func taskWasResumed(_ task: LoadTask)
+    /// The task was cancelled after its load had ended: if that end is held back, it is told as `error`.
+    func taskWasCancelled(_ task: LoadTask, _ error: LoadError)
 }
 
 /// What decides when there is no delegate.

@@ -49,6 +49,12 @@ extension LoadTask {
         gate.leave { perform($0) }
     }
 
+    /// The load is over, and a suspension keeps that from the delegate: who cancels then wants no more than the end.
+    func cancelWaitingEnd(_ error: LoadError) {
+        if gate.cancelWaitingEnd(error) { leaveGate() }
+        (delegate as? any EventHoldingDelegate)?.taskWasCancelled(self, error)
+    }
+
     private func perform(_ event: DelegateEvent) {
         switch event {
         case .innerBegan(let inner): innerLoads.withLock { $0.append(inner) }

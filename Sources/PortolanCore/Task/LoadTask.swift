@@ -232,7 +232,7 @@ extension LoadTask: LoadDirector {
 
     package func end(with error: LoadError) {
         switch machine.withLock({ $0.end() }) {
-        case .nothing: break
+        case .nothing: if error.code == .cancelled { cancelWaitingEnd(error) }
         case .through(let attempt): if !attempt.end(with: error) { ended(with: error) }
         case .direct: ended(with: error)
         }

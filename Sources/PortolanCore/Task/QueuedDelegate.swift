@@ -96,4 +96,9 @@ final class QueuedDelegate: EventHoldingDelegate {
     }
 
     func taskWasResumed(_ task: LoadTask) { scheduleDrain(task) }
+
+    func taskWasCancelled(_ task: LoadTask, _ error: LoadError) {
+        guard state.withLock({ $0.events.holdsEnd }) else { return }
+        put(.end(error), of: task)
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import PortolanTestSupport
 import Synchronization
 import Testing
@@ -188,6 +189,40 @@ import Testing
         #expect(load.deliver([3]) == .keepGoing)
         load.finish()
         #expect(delegate.events.suffix(2) == [.data([3]), .finished])
+    }
+
+    /// Nobody is going to resume it, so the end must come without.
+    @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatWasHeldBack(hasFailed: Bool) throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        load.respond()
+        task.suspend()
+        load.client.didReach(.connected)
+        if hasFailed { load.client.didFail(with: LoadError(.notFound, message: "gone")) } else { load.finish() }
+        let heard: [RecordingDelegate.Event] = [.response(load.request.url)] + (hasFailed ? [.failed(.notFound)] : [])
+        #expect(delegate.events == heard)
+        task.cancel()
+        task.cancel()
+        task.resume()
+        #expect(delegate.events == [.response(load.request.url), .failed(hasFailed ? .notFound : .cancelled)])
+    }
+
+    /// The same where the delegate has a queue, on which a failure waits, too.
+    @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatAQueueHeldBack(hasFailed: Bool) async throws {
+        let delegate = RecordingDelegate()
+        let queue = DispatchQueue(label: "held")
+        let task = loader(handler).task(
+            for: try Request("x:1"), delegate: delegate, on: DeliveryQueue { job in queue.async { job() } })
+        task.resume()
+        let load = try #require(handler.loads.first)
+        load.respond()
+        task.suspend()
+        queue.sync {}
+        load.client.didReach(.connected)
+        if hasFailed { load.client.didFail(with: LoadError(.notFound, message: "gone")) } else { load.finish() }
+        task.cancel()
+        await delegate.ended()
+        #expect(delegate.events.count(where: { $0 == .failed(.cancelled) || $0 == .failed(.notFound) }) == 1)
     }
 
     @Test func theAnswerToWhatWasHeldBackCounts() throws {
