@@ -48,6 +48,12 @@ struct GateModel {
         return false
     }
 
+    /// The load is over, and the delegate has not heard of it: who cancels now wants no more than the end.
+    mutating func cancelWaitingEnd() {
+        guard let last = waiting.last, case .end = last.event else { return }
+        _ = put(.end(.cancelled), of: last.attempt)
+    }
+
     /// The delegate is called. Not for an end: it may come before the model knows of it.
     ///
     /// - Returns: whether by the load itself; `nil` where nothing is to be told.

@@ -94,7 +94,7 @@ struct TaskModel {
     // MARK: The caller
 
     mutating func cancel() {
-        guard !isEnded else { return }
+        guard !isEnded else { return gate.cancelWaitingEnd() }
         if successorWaits { return end(.cancelled) }
         isEnding = true
         if let ending = attempts[current].end(.cancelled) { end(ending) }
