@@ -17,7 +17,7 @@ enum BoundaryRows {
     static func bulk(_ workshop: Workshop) throws -> Row {
         let (count, length) = (4096, 1 << 20)
         let (through, direct) = try contenders(workshop, count: count, length: length, amount: count * length)
-        return Row(unit: .gigabytesPerSecond, subject: through, peers: [direct], budget: .atLeast(0.5, of: "direct"))
+        return Row(unit: .gigabytesPerSecond, subject: through, peers: [direct], budget: .atLeast(0.8, of: "direct"))
     }
 
     private static func contenders(_ workshop: Workshop, count: Int, length: Int, amount: Int) throws -> (Contender, Contender) {
