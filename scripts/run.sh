@@ -5,6 +5,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(swift build -c release --show-bin-path)
 portolan=$bin/portolan
+# compare LOADED EXPECTED: two digests
+compare() {
+    echo "    loaded    $1"
+    echo "    sha256sum $2"
+    [ "$1" = "$2" ] || { echo "the digests differ" >&2; exit 1; }
+}
+
 # Nothing but what was built here is to be found.
 unset PORTOLAN_PLUGIN_PATH PORTOLAN_PLUGIN_ALLOW PORTOLAN_PLUGIN_DENY
 export XDG_DATA_HOME=/nonexistent XDG_CONFIG_HOME=/nonexistent
@@ -26,9 +33,7 @@ url="file://$folder/large%20file.bin"
 echo "portolan get 'file:///…/large%20file.bin' | sha256sum"
 loaded=$("$portolan" get "$url" | sha256sum | cut -d' ' -f1)
 expected=$(sha256sum < "$folder/large file.bin" | cut -d' ' -f1)
-echo "    loaded    $loaded"
-echo "    sha256sum $expected"
-[ "$loaded" = "$expected" ] || { echo "the digests differ" >&2; exit 1; }
+compare "$loaded" "$expected"
 
 echo
 echo "== the plugins beside the executable"
@@ -58,9 +63,7 @@ url="gzip:file://$folder/text.gz"
 echo "portolan get 'gzip:file:///…/text.gz' | sha256sum"
 loaded=$("$portolan" get "$url" | sha256sum | cut -d' ' -f1)
 expected=$(base64 "$folder/large file.bin" | sha256sum | cut -d' ' -f1)
-echo "    loaded    $loaded"
-echo "    sha256sum $expected"
-[ "$loaded" = "$expected" ] || { echo "the digests differ" >&2; exit 1; }
+compare "$loaded" "$expected"
 
 echo
 echo "All five loaded. The release build is $portolan"

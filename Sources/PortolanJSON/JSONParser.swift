@@ -19,8 +19,8 @@ package struct JSONParser {
         self.leftOut = leftOut
     }
 
-    /// - Parameter leftOut: a member of the outermost object whose value is looked at for its syntax only, and becomes null: it costs a third of what a value
-    ///   costs. A name that stands twice inside goes unnoticed.
+    /// - Parameter leftOut: a member of the outermost object whose value is looked at for its syntax only, and becomes null. A name that stands twice
+    ///   inside goes unnoticed.
     /// - Throws: what is wrong with the text, and where.
     /// - Complexity: linear in the length of the text.
     package static func parse(

@@ -94,7 +94,7 @@ extension PluginManifest {
                 "url": { "description": "Absolute.", "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9+.-]*:" },
                 "status": { "type": "integer", "minimum": 100, "maximum": 599 },
                 "mime": { "description": "Without parameters, in lower case.", "type": "string", "pattern": "^[a-z0-9!#$%&'*+.^_`|~-]+/[a-z0-9!#$%&'*+.^_`|~-]+$" },
-                "length": { "description": "Of the body, in bytes.", "type": "integer", "minimum": 0 },
+                "length": { "description": "Of the body, or of what comes of it before a failure, in bytes.", "type": "integer", "minimum": 0 },
                 "sha256": { "description": "Of the body.", "$ref": "#/$defs/sha256" },
                 "tags": {
                   "description": "What the URL is an example of.",

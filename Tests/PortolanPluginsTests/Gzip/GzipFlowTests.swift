@@ -109,7 +109,7 @@ import Testing
         let harness = try GzipHarness(manual)
         let count = Monitor(0)
         let delegate = RecordingDelegate { event, task in
-            guard event.isOfTheBody else { return .keepGoing }
+            if event.isAboutInner { return .keepGoing }
             let isLast = count.withLock { count in
                 defer { count += 1 }
                 return count == stop
@@ -123,7 +123,7 @@ import Testing
         await delegate.ended()
         #expect(harness.breaches.isEmpty)
         #expect(manual.loads.map(\.calls) == [[.start, .stop]])
-        #expect(delegate.events.count(where: \.isOfTheBody) == stop + 1)
+        #expect(delegate.events.count { !$0.isAboutInner } == stop + 2)
         #expect(delegate.events.last == .failed(.cancelled))
     }
 
@@ -232,9 +232,9 @@ import Testing
 }
 
 extension RecordingDelegate.Event {
-    fileprivate var isOfTheBody: Bool {
+    fileprivate var isAboutInner: Bool {
         switch self {
-        case .response, .data: true
+        case .inner, .innerEnd: true
         default: false
         }
     }
