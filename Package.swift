@@ -15,6 +15,13 @@ let strict: [SwiftSetting] = [
 
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let nio: [Target.Dependency] = [
+    .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOPosix", package: "swift-nio"),
+    .product(name: "NIOSSL", package: "swift-nio-ssl"),
+    .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+    .product(name: "NIOHPACK", package: "swift-nio-http2"),
+]
 
 // Top to bottom: a target uses only targets that stand above it.
 let package = Package(
@@ -28,14 +35,22 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
     ],
     targets: [
         .target(name: "CPortolan"),
         .systemLibrary(name: "CSecureGetenv"),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CZlib", httpTypes], swiftSettings: strict),
+        .target(
+            name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", httpTypes, logging] + nio,
+            swiftSettings: strict),
         .target(
             name: "PortolanPlugins",
             dependencies: [
@@ -44,7 +59,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Portolan",
-            dependencies: ["PortolanCore", "PortolanData", "PortolanFile", "PortolanPlugins", httpTypes],
+            dependencies: [
+                "PortolanCore", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanPlugins", httpTypes,
+            ],
             swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         // What `make fuzz` runs, for FuzzReplayTests; no product.
@@ -65,6 +82,15 @@ let package = Package(
         .testTarget(
             name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
+        .testTarget(
+            name: "PortolanCodingTests", dependencies: ["PortolanCoding", "PortolanCore", "PortolanTestSupport", httpTypes],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PortolanHTTPTests",
+            dependencies: [
+                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", httpTypes, logging,
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ] + nio, swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
         .testTarget(
             name: "PortolanPluginsTests",
