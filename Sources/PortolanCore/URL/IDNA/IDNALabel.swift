@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A label of a domain, normalised and valid by all rules but that for text from right to left, which is one of the whole domain.
+struct IDNALabel {
+    /// The text; that of an `xn--` label is decoded.
+    let codePoints: [UInt32]
+    /// What stands for it in a domain of ASCII.
+    let ascii: [UInt8]
+
+    /// Reads a label, which may be empty, from code points that are mapped already.
+    ///
+    /// UTS 46 §4, steps 2 and 4; §4.1; §4.2
+    init(mapped: [UInt32]) throws(IDNAViolation) {
+        if mapped.allSatisfy({ $0 < 0x80 }), !mapped.starts(with: Self.prefix) {
+            codePoints = mapped
+            ascii = mapped.map(UInt8.init(truncatingIfNeeded:))
+            return
+        }
+        let normalised = NormalizationFormC.normalized(mapped)
+        if normalised.starts(with: Self.prefix) {
+            guard let decoded = Punycode.decode(normalised.dropFirst(Self.prefix.count)), decoded.contains(where: { $0 >= 0x80 }) else {
+                throw .invalidPunycode
+            }
+            guard decoded.allSatisfy({ IDNATable.status(of: $0) == .valid }), NormalizationFormC.normalized(decoded) == decoded,
+                !decoded.starts(with: Self.prefix), !decoded.contains(UInt32(UInt8(ascii: ".")))
+            else { throw .unmappedPunycode }
+            codePoints = decoded
+            ascii = normalised.map(UInt8.init(truncatingIfNeeded:))
+        } else {
+            codePoints = normalised
+            ascii = (Self.prefix + Punycode.encode(normalised)).map(UInt8.init(truncatingIfNeeded:))
+        }
+        if let first = codePoints.first, IDNATable.properties(of: first).isMark { throw .leadingMark }
+        if !JoinerRule.allows(codePoints) { throw .misplacedJoiner }
+    }
+
+    /// Whether it makes its domain one that is under the rule for text from right to left: a "Bidi domain name".
+    var hasRightToLeft: Bool {
+        codePoints.contains { codePoint in
+            guard codePoint >= 0x80 else { return false }
+            return switch IDNATable.properties(of: codePoint).bidi {
+            case .rightToLeft, .arabicLetter, .arabicNumber: true
+            default: false
+            }
+        }
+    }
+
+    /// `xn--`
+    private static let prefix = "xn--".unicodeScalars.map(\.value)
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Unicode's Normalization Form C, for code points that UTS 46 has for valid.
+///
+/// Those never have to be taken apart but to be put together again: each that could is a pair, and what is made of the pair is the same
+/// code point. So one table serves both ways; the script that writes it makes sure that this is so. The standard library has this form as
+/// SPI only.
+///
+/// UAX 15
+enum NormalizationFormC {
+    /// - Complexity: linear, but for marks out of their order, which cost the square of how many stand in a row.
+    static func normalized(_ input: [UInt32]) -> [UInt32] {
+        if input.allSatisfy({ $0 < 0x300 }) { return input }
+        var codePoints: [(value: UInt32, combiningClass: UInt8)] = []
+        codePoints.reserveCapacity(input.count)
+        for codePoint in input { appendDecomposed(codePoint, to: &codePoints) }
+        sortMarks(of: &codePoints)
+        return composed(codePoints)
+    }
+
+    private static func appendDecomposed(_ codePoint: UInt32, to output: inout [(value: UInt32, combiningClass: UInt8)]) {
+        if let parts = Hangul.parts(of: codePoint) ?? IDNATable.pair(of: codePoint) {
+            appendDecomposed(parts.0, to: &output)
+            appendDecomposed(parts.1, to: &output)
+        } else {
+            output.append((codePoint, IDNATable.combiningClass(of: codePoint)))
+        }
+    }
+
+    /// Puts the marks that follow a base in the order of their classes, and leaves those of one class in theirs.
+    private static func sortMarks(of codePoints: inout [(value: UInt32, combiningClass: UInt8)]) {
+        for index in codePoints.indices {
+            let mark = codePoints[index]
+            if mark.combiningClass == 0 { continue }
+            var place = index
+            while place > 0, codePoints[place - 1].combiningClass > mark.combiningClass {
+                codePoints[place] = codePoints[place - 1]
+                place -= 1
+            }
+            codePoints[place] = mark
+        }
+    }
+
+    private static func composed(_ codePoints: [(value: UInt32, combiningClass: UInt8)]) -> [UInt32] {
+        var output: [UInt32] = []
+        output.reserveCapacity(codePoints.count)
+        var base: Int?
+        // The class of what stands between the base and the next code point: those of the same class or a higher one block it.
+        var blocking: UInt8?
+        for (value, combiningClass) in codePoints {
+            let isBlocked = blocking.map { $0 == 0 || $0 >= combiningClass } ?? false
+            if let base, !isBlocked,
+                let composite = Hangul.composite(of: output[base], value) ?? IDNATable.composite(of: output[base], value)
+            {
+                output[base] = composite
+                continue
+            }
+            if combiningClass == 0 {
+                base = output.count
+                blocking = nil
+            } else {
+                blocking = combiningClass
+            }
+            output.append(value)
+        }
+        return output
+    }
+}
+
+/// The syllables of Korean, which are composed by arithmetic: of a consonant and a vowel, and of such a syllable and a final consonant.
+///
+/// The Unicode Standard §3.12
+private enum Hangul {
+    private static let syllables: Range<UInt32> = 0xAC00..<0xD7A4
+    private static let initials: Range<UInt32> = 0x1100..<0x1113
+    private static let vowels: Range<UInt32> = 0x1161..<0x1176
+    private static let finals: Range<UInt32> = 0x11A8..<0x11C3
+    /// How many syllables have the same consonant and vowel: one without a final, and one with each.
+    private static let perVowel: UInt32 = 28
+    private static let perInitial: UInt32 = 21 * perVowel
+
+    static func parts(of codePoint: UInt32) -> (UInt32, UInt32)? {
+        guard syllables.contains(codePoint) else { return nil }
+        let index = codePoint - syllables.lowerBound
+        let final = index % perVowel
+        if final > 0 { return (codePoint - final, finals.lowerBound + final - 1) }
+        return (initials.lowerBound + index / perInitial, vowels.lowerBound + index % perInitial / perVowel)
+    }
+
+    static func composite(of first: UInt32, _ second: UInt32) -> UInt32? {
+        if initials.contains(first), vowels.contains(second) {
+            return syllables.lowerBound + (first - initials.lowerBound) * perInitial + (second - vowels.lowerBound) * perVowel
+        }
+        if syllables.contains(first), (first - syllables.lowerBound) % perVowel == 0, finals.contains(second) {
+            return first + second - finals.lowerBound + 1
+        }
+        return nil
+    }
+}
