@@ -2,24 +2,47 @@
 
 /// Turns the domain of a special URL into the ASCII form in which it is serialised and looked up.
 enum DomainName {
-    /// Percent-decodes a domain, puts it in lower case, and checks that no forbidden character is in it.
+    /// Percent-decodes a domain, puts it in lower case, and checks that no forbidden character is in it. Where it goes beyond ASCII, or has a
+    /// label that is written in Punycode, it goes through UTS 46 in between.
     ///
-    /// This is the place where UTS 46 will go: it maps domains beyond ASCII to their `xn--` form, and checks the labels that are written
-    /// so, which are taken here as they are.
-    ///
-    /// - Throws: `.internationalDomain` for a domain beyond ASCII; `.domainInvalidCodePoint`.
+    /// - Throws: `.domainInvalidCodePoint`; the rules whose names start with "domain-to-ASCII".
     ///
     /// WHATWG URL §3.3
     static func ascii(_ range: Range<Int>, of source: Span<UInt8>) throws(URLParser.Failure) -> [UInt8] {
-        var result: [UInt8] = []
-        result.reserveCapacity(range.count)
+        var domain: [UInt8] = []
+        domain.reserveCapacity(range.count)
+        var isASCII = true
+        var hasHyphens = false
+        var firstForbidden: Int?
         var offset = range.lowerBound
         while offset < range.upperBound {
             let (byte, length) = decodedByte(at: offset, limit: range.upperBound, of: source)
-            if byte >= 0x80 { throw URLParser.Failure(.internationalDomain, at: offset) }
-            if ByteSet.forbiddenInDomain.contains(byte) { throw URLParser.Failure(.domainInvalidCodePoint, at: offset) }
-            result.append(byte.lowercasedASCII)
+            if byte >= 0x80 {
+                isASCII = false
+            } else if byte == UInt8(ascii: "-") {
+                hasHyphens = true
+            } else if firstForbidden == nil, ByteSet.forbiddenInDomain.contains(byte) {
+                firstForbidden = offset
+            }
+            domain.append(byte.lowercasedASCII)
             offset += length
+        }
+        if isASCII {
+            if let firstForbidden { throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbidden) }
+            let bytes = domain.span
+            if !hasHyphens || !domain.indices.contains(where: { bytes.startsPunycode(at: $0, in: 0..<bytes.count) }) { return domain }
+        }
+
+        let result: [UInt8]
+        do throws(IDNA.Failure) {
+            result = try IDNA.ascii(String(decoding: domain, as: UTF8.self))
+        } catch {
+            let offset = sourceOffset(ofDecoded: error.offset, in: range, of: source)
+            throw URLParser.Failure(URLSyntaxError.Rule(error.violation), at: offset)
+        }
+        // Only now: "<" and a combining stroke are one character that is allowed, and one that is allowed may be mapped to several that are not.
+        if result.contains(where: ByteSet.forbiddenInDomain.contains) {
+            throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbidden ?? range.lowerBound)
         }
         return result
     }
@@ -31,5 +54,24 @@ enum DomainName {
             let high = source[offset + 1].hexDigitValue, let low = source[offset + 2].hexDigitValue
         else { return (byte, 1) }
         return (high << 4 | low, 3)
+    }
+
+    /// Where the byte stands in the source that is `number`th when it is percent-decoded.
+    private static func sourceOffset(ofDecoded number: Int, in range: Range<Int>, of source: Span<UInt8>) -> Int {
+        var offset = range.lowerBound
+        for _ in 0..<number where offset < range.upperBound {
+            offset += decodedByte(at: offset, limit: range.upperBound, of: source).length
+        }
+        return min(offset, range.upperBound)
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether a label that starts with `xn--`, in lower case, starts at an offset.
+    func startsPunycode(at offset: Int, in domain: Range<Int>) -> Bool {
+        guard offset + 4 <= domain.upperBound, self[offset] == UInt8(ascii: "x"), self[offset + 1] == UInt8(ascii: "n"),
+            self[offset + 2] == UInt8(ascii: "-"), self[offset + 3] == UInt8(ascii: "-")
+        else { return false }
+        return offset == domain.lowerBound || self[offset - 1] == UInt8(ascii: ".")
     }
 }

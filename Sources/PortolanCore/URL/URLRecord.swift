@@ -15,8 +15,7 @@
 /// print(next.path)     // /logo.png
 /// ```
 ///
-/// Hosts beyond ASCII are refused in special schemes until UTS 46 is here; write them in their `xn--` form, whose labels are taken as
-/// they are.
+/// In special schemes a host beyond ASCII is put into its `xn--` form: `http://Bücher.example/` becomes `http://xn--bcher-kva.example/`.
 ///
 /// WHATWG URL §4
 public struct URLRecord: Sendable, CustomStringConvertible {

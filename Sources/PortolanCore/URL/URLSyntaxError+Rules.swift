@@ -20,10 +20,6 @@ extension URLSyntaxError.Rule {
     public static let domainInvalidCodePoint = Self(
         "domain-invalid-code-point", "the host holds a character that no domain name may hold",
         "use letters, digits, dots and hyphens only")
-    /// Portolan's own: the standard would map such a host to ASCII by UTS 46.
-    public static let internationalDomain = Self(
-        "international-domain", "the host holds a character beyond ASCII, which is not supported yet",
-        "write the host in its xn-- (Punycode) form")
 
     public static let ipv4TooManyParts = Self(
         "IPv4-too-many-parts", "the IPv4 address has more than four parts", "write it as four numbers from 0 to 255")

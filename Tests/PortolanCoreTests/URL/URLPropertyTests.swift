@@ -52,7 +52,7 @@ import Testing
     @Test(arguments: 0..<400) func mutationsKeepTheProperties(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let samples = canonicalURLs + roughURLs
-        let alphabet = Array("\t\n \0/\\?#@:[]%.|^<>\"'`{}abCeE2017x-é😀".unicodeScalars)
+        let alphabet = Array("\t\n \0/\\?#@:[]%.|^<>\"'`{}abCeE2017x-é😀\u{301}\u{200D}\u{AD}א。ßn".unicodeScalars)
         var scalars = Array(samples[Int.random(in: samples.indices, using: &random)].unicodeScalars)
         for _ in 0..<Int.random(in: 1...8, using: &random) {
             let index = Int.random(in: 0...scalars.count, using: &random)
@@ -67,7 +67,10 @@ import Testing
 
     /// Each would take minutes if its cost grew with the square of its length.
     @Test(
-        arguments: ["a/../", "../", "a/", "%2e%2E/", "@", ":", "/", "\\", "é", " ", "?", "[", ".", "1.", "\t", "0"],
+        arguments: [
+            "a/../", "../", "a/", "%2e%2E/", "@", ":", "/", "\\", "é", " ", "?", "[", ".", "1.", "\t", "0", "xn--", "xn--tda.", "ß.",
+            "\u{301}",
+        ],
         [
             "http://h/", "http://", "foo:/", "foo:/./", "file:", "file:///", "data:,", "http://u:", "http://h:", "http://h/?", "http://[",
         ])

@@ -14,8 +14,6 @@ import Testing
             ("http://a%20b/", .domainInvalidCodePoint, 8), ("http://a%/", .domainInvalidCodePoint, 8),
             ("http://u@a b/", .domainInvalidCodePoint, 10),
             ("file://a:1/x", .domainInvalidCodePoint, 8), ("ht\ttp://a\nb c/", .domainInvalidCodePoint, 11),
-            ("http://ä.de/", .internationalDomain, 7), ("http://a%C3%A4/", .internationalDomain, 8),
-            ("http://a\u{AD}b/", .internationalDomain, 8),
             ("http://1.2.3.4.5/", .ipv4TooManyParts, 7), ("http://a.1/", .ipv4NonNumericPart, 7), ("http://1..2/", .ipv4NonNumericPart, 7),
             ("http://09/", .ipv4NonNumericPart, 7), ("http://a.0x/", .ipv4NonNumericPart, 7),
             ("http://256.1.1.1/", .ipv4OutOfRangePart, 7), ("http://1.1.1.256/", .ipv4OutOfRangePart, 7),
@@ -70,7 +68,7 @@ import Testing
     @Test(arguments: [
         ("http://" + String(repeating: "a", count: 5000) + " b/", "aaa b/"),
         ("http://h:" + String(repeating: "1", count: 5000), "http://h:111"),
-        ("http://u:p@" + String(repeating: "é", count: 500) + "/", "http:…@é"), (String(repeating: "é", count: 5000), "ééé"),
+        ("http://u:p@é\u{FFFD}" + String(repeating: "é", count: 500) + "/", "http:…@é"), (String(repeating: "é", count: 5000), "ééé"),
         ("http://" + String(repeating: "@", count: 5000) + " /", "http:…@ /"),
     ])
     func excerptIsShortAndShowsThePlace(text: String, shown: String) {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+/// The domain to ASCII of the URL Standard, through the parser.
+@Suite struct InternationalDomainTests {
+    private func host(_ text: String, scheme: String = "http") throws -> String? {
+        try URLRecord(parsing: "\(scheme)://\(text)/").host.map(String.init)
+    }
+
+    @Test(arguments: [
+        ("bücher.example", "xn--bcher-kva.example"), ("BÜCHER.Example", "xn--bcher-kva.example"), ("b%C3%BCcher", "xn--bcher-kva"),
+        ("B%c3%9CCHER", "xn--bcher-kva"), ("Ⅷ", "viii"), ("ﬁ", "fi"), ("℡.example", "tel.example"), ("ａｂｃ．example", "abc.example"),
+        ("①②", "0.0.0.12"), ("㍿", "xn--6oqv20b1zgzxr"), ("☃.example", "xn--n3h.example"), ("𐐀", "xn--hj8c"),
+        ("日本語。ＪＰ", "xn--wgv71a119e.jp"), ("a。b．c｡d", "a.b.c.d"), ("\u{2183}\u{1806}", "xn--c6e379b"),
+    ])
+    func codePointsAreMapped(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("faß.example", "xn--fa-hia.example"), ("faẞ", "xn--fa-hia"), ("βόλος", "xn--nxasmm1c"), ("ΒΌΛΟΣ", "xn--nxasmq6b"),
+        ("نامه\u{200C}ای", "xn--mgba3gch31f060k"),
+    ])
+    func deviationsStayAsTheyAre(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("a\u{AD}b", "ab"), ("\u{AD}ü\u{200B}\u{FE0F}", "xn--tda"), ("\u{FEFF}a", "a"), ("\u{E0100}a", "a"), ("x\u{AD}n--tda", "xn--tda"),
+    ])
+    func ignoredCodePointsAreDropped(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("u\u{308}", "xn--tda"), ("a\u{307}\u{323}", "xn--rsa542l"), ("ạ\u{307}", "xn--rsa542l"),
+        ("a\u{5AE}\u{300}\u{301}", "xn--0ca40iy6c"), ("\u{1112}\u{1161}\u{11AB}", "xn--6q8b"), ("한\u{11A8}", "xn--rud3131h"),
+        ("한글.한국", "xn--bj0bj06e.xn--3e0b707e"), ("a<\u{338}b", "xn--ab-tjv"), ("%3E\u{338}b=\u{338}", "xn--b-ufo0b"),
+    ])
+    func labelsAreNormalised(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("-ü-", "xn-----xka"), ("ab--ü", "xn--ab---3ra"), ("ü.", "xn--tda."), ("ü..a", "xn--tda..a"), (".ü", ".xn--tda"),
+        ("a_ü~!$", "xn--a_~!$-lva"), ("0Xü", "xn--0x-yka"),
+        (
+            "x01234567890123456789012345678901234567890123456789012345678901ü",
+            "xn--x01234567890123456789012345678901234567890123456789012345678901-tsg"
+        ),
+    ])
+    func hyphensEmptyLabelsAndLengthsAreTheResolversConcern(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("１２７．０.０。１", "127.0.0.1"), ("０ｘ7F.1", "127.0.0.1"), ("1\u{AD}27.1", "127.0.0.1"),
+    ])
+    func whatIsMappedToAnIPv4AddressIsOne(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"), ("XN--BCHER-KVA", "xn--bcher-kva"), ("%78n--fa-hia", "xn--fa-hia"),
+        ("ⅹn--bcher-kva", "xn--bcher-kva"), ("a.xn--n3h.b", "a.xn--n3h.b"), ("xn--pgb", "xn--pgb"), ("axn--a", "axn--a"),
+        ("a.axn--", "a.axn--"), ("xn-a", "xn-a"),
+    ])
+    func validPunycodeStaysAsItIs(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("ක\u{DCA}\u{200D}ය", "xn--3zc8d1bz95j"), ("\u{915}\u{94D}\u{200C}", "xn--11b6iv14e"), ("\u{628}\u{200C}\u{628}", "xn--ngba799q"),
+        ("\u{628}\u{64B}\u{200C}\u{64B}\u{627}", "xn--mgbb9ha8704a"), ("xn--ngba799q", "xn--ngba799q"),
+    ])
+    func joinersStandAfterViramasAndBetweenLettersThatConnect(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: [
+        ("אב.example", "xn--4dbc.example"), ("א1.a", "xn--1-zhc.a"), ("א1ב.ב-1", "xn--1-zhce.xn---1-xld"), ("א١", "xn--4db40a"),
+        ("a1.א\u{5B0}", "a1.xn--7cb7d"), ("example.ا", "example.xn--mgb"), ("א..a", "xn--4db..a"), ("1a.ü", "1a.xn--tda"),
+    ])
+    func labelsFromRightToLeftKeepTheirRule(text: String, expected: String) throws { #expect(try host(text) == expected) }
+
+    @Test(arguments: ["http", "https", "ws", "wss", "ftp", "file"]) func eachSpecialSchemeMapsItsHost(scheme: String) throws {
+        #expect(try host("Ü", scheme: scheme) == "xn--tda")
+    }
+
+    @Test func opaqueHostsAreNotMapped() throws {
+        #expect(try host("Ü", scheme: "foo") == "%C3%9C")
+        #expect(try host("xn--a", scheme: "foo") == "xn--a")
+    }
+
+    @Test(
+        arguments: [
+            ("a\u{FFFD}b", .domainDisallowedCodePoint, 8), ("%FF", .domainDisallowedCodePoint, 7),
+            ("ab%41%C3", .domainDisallowedCodePoint, 12),
+            ("ü.\u{378}", .domainDisallowedCodePoint, 10), ("\u{E000}", .domainDisallowedCodePoint, 7),
+            ("ü%CD%B8", .domainDisallowedCodePoint, 9),
+            ("\u{2488}", .domainDisallowedCodePoint, 7), ("xn--\u{FC}.\u{2FF0}", .domainInvalidPunycode, 7),
+            ("\u{AD}", .domainEmpty, 7), ("\u{200B}%C2%AD", .domainEmpty, 7),
+            ("℀", .domainInvalidCodePoint, 7), ("ü%2F", .domainInvalidCodePoint, 9), ("ü%25", .domainInvalidCodePoint, 9),
+            ("ü b", .domainInvalidCodePoint, 9), ("a\u{338}<", .domainInvalidCodePoint, 10), ("＜ü", .domainInvalidCodePoint, 7),
+            ("xn--tda%20", .domainInvalidCodePoint, 14),
+            ("xn--", .domainInvalidPunycode, 7), ("a.xn--a-", .domainInvalidPunycode, 9), ("xn---", .domainInvalidPunycode, 7),
+            ("xn--bcher-kv!", .domainInvalidPunycode, 7), ("xn--99999999999999999999", .domainInvalidPunycode, 7),
+            ("xn--bcher-kvaé", .domainInvalidPunycode, 7), ("%C3%BC.xn--bcher-kv", .domainInvalidPunycode, 14),
+            ("xn--a", .domainUnmappedPunycode, 7), ("a.XN--A", .domainUnmappedPunycode, 9), ("xn--zn7c", .domainUnmappedPunycode, 7),
+            ("xn--xn--a--gua", .domainUnmappedPunycode, 7), ("xn--u-ccb", .domainUnmappedPunycode, 7),
+            ("\u{301}a", .domainLeadingMark, 7), ("a.\u{301}", .domainLeadingMark, 9), ("\u{903}", .domainLeadingMark, 7),
+            ("xn--lsa", .domainLeadingMark, 7), ("a。\u{20DD}", .domainLeadingMark, 11),
+            ("\u{200D}", .domainMisplacedJoiner, 7), ("a\u{200D}", .domainMisplacedJoiner, 7),
+            ("\u{915}\u{200D}", .domainMisplacedJoiner, 7),
+            ("\u{628}\u{200C}", .domainMisplacedJoiner, 7), ("\u{200C}\u{628}", .domainMisplacedJoiner, 7),
+            ("ab\u{200C}c", .domainMisplacedJoiner, 7), ("\u{628}\u{200C}\u{200C}\u{628}", .domainMisplacedJoiner, 7),
+            ("👨\u{200D}", .domainMisplacedJoiner, 7), ("xn--ngbs079qa", .domainMisplacedJoiner, 7),
+        ] as [(String, URLSyntaxError.Rule, Int)])
+    func failureNamesItsRuleAndPlace(text: String, rule: URLSyntaxError.Rule, offset: Int) {
+        let error = #expect(throws: URLSyntaxError.self) { try host(text) }
+        #expect(error?.rule == rule)
+        #expect(error?.offset == offset)
+    }
+
+    /// One for each of the six conditions, then those that hold for a label because of another one.
+    @Test(arguments: [
+        ("1א", 7), ("١", 7), ("אa", 7), ("א-", 7), ("א\u{301}-", 7), ("א1١", 7), ("aא", 7), ("xn--a-0hc", 7), ("א.1", 10), ("a-.א", 7),
+        ("0a.א", 7), ("xn--4db.-b", 15), ("a.א.xn--tda.ü-", 20), ("ü。א!", 12),
+    ])
+    func labelsThatBreakTheRuleForRightToLeftAreRefused(text: String, offset: Int) {
+        let error = #expect(throws: URLSyntaxError.self) { try host(text) }
+        #expect(error?.rule == .domainMixedDirections)
+        #expect(error?.offset == offset)
+    }
+
+    @Test func messageSaysWhatWhereAndHow() {
+        let error = #expect(throws: URLSyntaxError.self) { try host("a.xn--a-") }
+        #expect(
+            error?.description == "bad URL \"http://a.xn--a-/\": a label of the host starts with xn-- but is not the Punycode of a text "
+                + "beyond ASCII, at byte 9; correct the label, or write it in Unicode")
+    }
+
+    @Test(arguments: ["ü", "xn--tda"]) func lengthIsLimitedOnlyWhereLabelsAreCoded(start: String) throws {
+        let longest = start + "." + String(repeating: "a", count: 4096 - "xn--tda.".utf8.count)
+        #expect(try host(longest)?.utf8.count == 4096)
+        let error = #expect(throws: URLSyntaxError.self) { try host(longest + "a") }
+        #expect(error?.rule == .domainTooLong)
+        // The soft hyphens count, though they are dropped.
+        let shortForm = #expect(throws: URLSyntaxError.self) { try host(start + String(repeating: "\u{AD}", count: 2048)) }
+        #expect(shortForm?.rule == .domainTooLong)
+        #expect(try host(String(repeating: "a", count: 1 << 20))?.utf8.count == 1 << 20)
+    }
+
+    /// What is as slow as the limit allows: many different code points, many marks out of order, what decodes to many.
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            (0x4E00..<0x4E00 + 1365).map { Character(Unicode.Scalar($0) ?? "a") }.map(String.init).joined(),
+            "a" + String(repeating: "\u{301}\u{323}", count: 1000), "xn--" + String(repeating: "a", count: 4000) + "-0ca",
+            "xn--tda" + String(repeating: "a", count: 4089), String(repeating: "\u{FDFA}", count: 1365),
+            "\u{628}" + String(repeating: "\u{200C}\u{64B}", count: 800), String(repeating: "ü.", count: 500),
+            String(repeating: "ü.", count: 1300),
+            String(repeating: "\u{1F1E}\u{301}\u{345}", count: 500),
+        ])
+    func hostileDomainsEndAndResultsParseToThemselves(text: String) throws {
+        guard let url = try? URLRecord(parsing: "http://\(text)/") else { return }
+        #expect(try URLRecord(parsing: url.description) == url)
+        #expect(url.description.utf8.count < 4200)
+    }
+}
