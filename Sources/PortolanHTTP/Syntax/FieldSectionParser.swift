@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// Reads field lines up to the empty line: those of a head, or trailers.
+///
+/// Strict: a name is a token, and a line has a colon. Tolerant where a client may be: LF alone ends a line (RFC 9112 §2.2); a line that
+/// starts with a blank continues the one before, as one SP (§5.2); blanks before the colon are dropped, as a proxy would (§5.1). Control
+/// characters other than NUL, CR and LF stay in a value (RFC 9110 §5.5), and so do octets above 0x7F, as they are.
+struct FieldSectionParser {
+    private(set) var fields = HTTPFields()
+    private(set) var framing = FramingFields()
+    private var lines = LineReader()
+    /// Bytes that the section may still have.
+    private var remaining: Int
+    private let longestLine: Int
+    private let mostFields: Int
+    private let sectionRule: ResponseSyntaxError.Rule
+    /// The value of the last field as far as it is known, once a line has continued it.
+    private var continued: [UInt8]?
+    private var hasContinuedFramingField = false
+    private var lastRole = FramingRole.none
+    private let names = FieldNameTable.common
+
+    init(headWithin limits: HTTPLimits) {
+        self.init(limits, section: limits.fieldSection, rule: .fieldSectionTooLarge)
+        fields.reserveCapacity(min(mostFields, 16))
+    }
+
+    init(trailersWithin limits: HTTPLimits) {
+        self.init(limits, section: limits.trailerSection, rule: .trailerSectionTooLarge)
+    }
+
+    private init(_ limits: HTTPLimits, section: Int, rule: ResponseSyntaxError.Rule) {
+        remaining = section
+        longestLine = limits.fieldLine
+        mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
+        sectionRule = rule
+    }
+
+    /// Takes lines from `offset` on; true when the empty line was among them, after which `offset` is behind it.
+    mutating func parse(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> Bool {
+        while true {
+            // Each line counts with two bytes for its end; the empty one is free.
+            let isLineLimit = longestLine <= remaining - 2
+            let limit = max(0, isLineLimit ? longestLine : remaining - 2)
+            let line = try lines.next(in: input, from: &offset, atMost: limit, orBreak: isLineLimit ? .fieldLineTooLong : sectionRule)
+            switch line {
+            case nil: return false
+            case .inInput(let range): if try take(input.extracting(range)) { return true }
+            case .assembled(let octets): if try take(octets.span) { return true }
+            }
+        }
+    }
+
+    /// - Returns: whether the line is the empty one.
+    @inline(__always)
+    private mutating func take(_ line: Span<UInt8>) throws(ResponseSyntaxError) -> Bool {
+        guard !line.isEmpty else {
+            endContinuation()
+            if hasContinuedFramingField { noteFramingAgain() }
+            return true
+        }
+        remaining -= line.count + 2
+        if line[0].isBlank {
+            try takeContinuation(line)
+        } else {
+            if continued != nil { endContinuation() }
+            try takeField(line)
+        }
+        return false
+    }
+
+    // MARK: A field
+
+    @inline(__always)
+    private mutating func takeField(_ line: Span<UInt8>) throws(ResponseSyntaxError) {
+        var nameEnd = 0
+        while nameEnd < line.count, line[nameEnd].isTokenOctet { nameEnd += 1 }
+        guard nameEnd < line.count else { throw ResponseSyntaxError(.missingColon, line) }
+        var colon = nameEnd
+        if line[colon] != .colon {
+            while colon < line.count, line[colon].isBlank { colon += 1 }
+            guard colon < line.count, line[colon] == .colon else { throw Self.faultOfName(line) }
+            framing.isSuspect = true
+        }
+        guard nameEnd > 0 else { throw ResponseSyntaxError(.fieldName, line) }
+        guard fields.count < mostFields else { throw ResponseSyntaxError(.tooManyFields) }
+        let value = line.extracting(line.trimmed(colon + 1..<line.count))
+        try Self.validate(value, of: line)
+        let (name, role) = try name(line.extracting(..<nameEnd))
+        fields.append(Self.field(name, value))
+        lastRole = role
+        if role != .none { framing.note(role, value) }
+    }
+
+    private static func faultOfName(_ line: Span<UInt8>) -> ResponseSyntaxError {
+        for index in line.indices where line[index] == .colon { return ResponseSyntaxError(.fieldName, line) }
+        return ResponseSyntaxError(.missingColon, line)
+    }
+
+    @inline(__always)
+    private static func validate(_ value: Span<UInt8>, of line: Span<UInt8>) throws(ResponseSyntaxError) {
+        for index in value.indices where value[index] == 0 || value[index] == .carriageReturn {
+            throw ResponseSyntaxError(.fieldValue, line)
+        }
+    }
+
+    @inline(__always)
+    private func name(_ octets: Span<UInt8>) throws(ResponseSyntaxError) -> (HTTPField.Name, FramingRole) {
+        if let common = names.find(octets) { return common }
+        guard let name = HTTPField.Name(octets.latin1Text) else { throw ResponseSyntaxError(.fieldName, octets) }
+        return (name, FramingRole(of: name))
+    }
+
+    @inline(__always)
+    private static func field(_ name: HTTPField.Name, _ value: Span<UInt8>) -> HTTPField {
+        unsafe value.withUnsafeBufferPointer { unsafe HTTPField(name: name, lenientValue: $0) }
+    }
+
+    // MARK: Lines that continue a field
+
+    private mutating func takeContinuation(_ line: Span<UInt8>) throws(ResponseSyntaxError) {
+        guard let last = fields.last else { throw ResponseSyntaxError(.blankBeforeFirstField, line) }
+        let more = line.extracting(line.trimmed(0..<line.count))
+        try Self.validate(more, of: line)
+        var value = continued ?? (unsafe last.withUnsafeBytesOfValue { unsafe [UInt8]($0) })
+        guard value.count + 1 + more.count <= longestLine else { throw ResponseSyntaxError(.fieldLineTooLong) }
+        continued = nil  // so that the bytes are added in place
+        value.append(.space)
+        unsafe more.withUnsafeBufferPointer { unsafe value.append(contentsOf: $0) }
+        continued = value
+        if lastRole != .none { hasContinuedFramingField = true }
+    }
+
+    private mutating func endContinuation() {
+        guard let continued, let last = fields.last else { return }
+        let value = continued.span.extracting(continued.span.trimmed(0..<continued.count))
+        fields[fields.count - 1] = Self.field(last.name, value)
+        self.continued = nil
+    }
+
+    /// What was noted of a line was the start of the value only.
+    private mutating func noteFramingAgain() {
+        framing = FramingFields()
+        framing.isSuspect = true
+        for field in fields {
+            let role = FramingRole(of: field.name)
+            if role != .none { unsafe field.withUnsafeBytesOfValue { unsafe framing.note(role, $0.span) } }
+        }
+    }
+}

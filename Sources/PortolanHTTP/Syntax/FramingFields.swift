@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the fields of a head say about framing: Content-Length, Transfer-Encoding and Connection, noted line by line.
+///
+/// A fault is kept, not thrown, because it counts only where the field does: a malformed Content-Length of a response that has no body
+/// anyway is none. ``BodyFraming`` decides.
+@_spi(Fuzzing) public struct FramingFields: Sendable, Equatable {
+    /// The one length that all Content-Length lines agree on.
+    public internal(set) var contentLength: Int64?
+    /// Why the lengths given are none.
+    public internal(set) var contentLengthFault: ResponseSyntaxError?
+    public internal(set) var hasTransferEncoding = false
+    public internal(set) var transferEncodingFault: ResponseSyntaxError?
+    /// Whether chunked is the last coding, which makes it the framing.
+    public internal(set) var isChunked = false
+    /// The transfer codings, in the order in which they were applied, in lower case, without a final chunked.
+    ///
+    /// A client that sends no TE gets none from a sound server (RFC 9112 §7.4). A body with any of them is not what the server means until
+    /// they are taken off, the last first.
+    public internal(set) var transferCodings: [String] = []
+    /// `Connection: close`.
+    public internal(set) var closes = false
+    /// `Connection: keep-alive`.
+    public internal(set) var keepsAlive = false
+    /// `Connection: upgrade`.
+    public internal(set) var upgrades = false
+    /// A line that says it is written so that another recipient may read something else: continued on a next line, or with a blank before
+    /// the colon. The response counts; its connection is not used again.
+    public internal(set) var isSuspect = false
+
+    /// More codings than anybody applies.
+    private static let mostTransferCodings = 16
+
+    init() {}
+
+    /// Takes the value of one field line, without blanks around it.
+    mutating func note(_ role: FramingRole, _ value: Span<UInt8>) {
+        switch role {
+        case .none: break
+        case .contentLength: noteContentLength(value)
+        case .transferEncoding: noteTransferEncoding(value)
+        case .connection: noteConnection(value)
+        }
+    }
+
+    // MARK: Content-Length
+
+    /// A decimal number that fits 63 bits; several in a list, or in several lines, where all are the same (RFC 9112 §6.3, rule 5).
+    private mutating func noteContentLength(_ value: Span<UInt8>) {
+        var elements = ListElements(of: value)
+        var isEmpty = true
+        while let range = elements.next(in: value) {
+            isEmpty = false
+            guard let length = Self.decimal(value, range) else { return contentLengthIsFaulty(.contentLength, value) }
+            guard contentLength == nil || contentLength == length else { return contentLengthIsFaulty(.contentLengthsDiffer, value) }
+            contentLength = length
+        }
+        if isEmpty { contentLengthIsFaulty(.contentLength, value) }
+    }
+
+    private mutating func contentLengthIsFaulty(_ rule: ResponseSyntaxError.Rule, _ value: Span<UInt8>) {
+        if contentLengthFault == nil { contentLengthFault = ResponseSyntaxError(rule, value) }
+    }
+
+    private static func decimal(_ octets: Span<UInt8>, _ range: Range<Int>) -> Int64? {
+        var number: Int64 = 0
+        for index in range {
+            guard octets[index].isDecimalDigit else { return nil }
+            let (tens, tensOverflow) = number.multipliedReportingOverflow(by: 10)
+            let (sum, sumOverflow) = tens.addingReportingOverflow(Int64(octets[index] &- 0x30))
+            guard !tensOverflow, !sumOverflow else { return nil }
+            number = sum
+        }
+        return number
+    }
+
+    // MARK: Transfer-Encoding
+
+    private mutating func noteTransferEncoding(_ value: Span<UInt8>) {
+        hasTransferEncoding = true
+        var elements = ListElements(of: value)
+        while let range = elements.next(in: value) {
+            if let rule = noteCoding(value.extracting(range)) {
+                transferEncodingFault = transferEncodingFault ?? ResponseSyntaxError(rule, value)
+                return
+            }
+        }
+    }
+
+    /// - Returns: the rule that the coding breaks.
+    private mutating func noteCoding(_ coding: Span<UInt8>) -> ResponseSyntaxError.Rule? {
+        var end = 0
+        while end < coding.count, coding[end].isTokenOctet { end += 1 }
+        let hasParameters = end < coding.count
+        guard end > 0, !hasParameters || Parameters.areValid(coding.extracting(end...)) else { return .transferEncoding }
+        let name = coding.extracting(..<end)
+        if name.equalsIgnoringCase("chunked") {
+            guard !isChunked, !transferCodings.contains("chunked") else { return .chunkedTwice }
+            isChunked = true
+            return hasParameters ? .chunkedParameter : nil
+        }
+        if isChunked {
+            transferCodings.append("chunked")
+            isChunked = false
+        }
+        guard transferCodings.count < Self.mostTransferCodings else { return .transferEncoding }
+        transferCodings.append(name.latin1Text.lowercased())
+        return nil
+    }
+
+    // MARK: Connection
+
+    /// Options that are not known say nothing, malformed ones neither.
+    private mutating func noteConnection(_ value: Span<UInt8>) {
+        var elements = ListElements(of: value)
+        while let range = elements.next(in: value) {
+            let option = value.extracting(range)
+            switch option.count {
+            case 5 where option.equalsIgnoringCase("close"): closes = true
+            case 10 where option.equalsIgnoringCase("keep-alive"): keepsAlive = true
+            case 7 where option.equalsIgnoringCase("upgrade"): upgrades = true
+            default: break
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The elements of a comma-separated list, without the blanks around them; empty elements are passed over.
+///
+/// A comma within a quoted string separates nothing.
+///
+/// RFC 9110 §5.6.1.2
+struct ListElements {
+    private var position: Int
+
+    init(of value: Span<UInt8>) { position = 0 }
+
+    mutating func next(in value: Span<UInt8>) -> Range<Int>? {
+        while position < value.count {
+            let start = position
+            var isQuoted = false
+            while position < value.count, isQuoted || value[position] != .comma {
+                if value[position] == .quote { isQuoted.toggle() }
+                if isQuoted, value[position] == .backslash { position += 1 }
+                position += 1
+            }
+            let element = value.trimmed(start..<min(position, value.count))
+            position += 1
+            if !element.isEmpty { return element }
+        }
+        return nil
+    }
+}
+
+/// What may follow a coding or a chunk size: names with values, each after a semicolon.
+enum Parameters {
+    /// Whether the octets are `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
+    static func areValid(_ octets: Span<UInt8>) -> Bool {
+        var scanner = ParameterScanner()
+        for index in octets.indices where !scanner.take(octets[index]) { return false }
+        return scanner.isComplete
+    }
+}
+
+/// Reads parameters octet by octet, and keeps nothing of them.
+///
+/// RFC 9112 §7 (`transfer-parameter`), §7.1.1 (`chunk-ext`)
+struct ParameterScanner {
+    private enum State: Sendable {
+        case beforeSemicolon, beforeName, name, beforeEquals, beforeValue, value, quoted, escaped, afterQuote
+    }
+
+    private var state = State.beforeSemicolon
+
+    /// Whether the octets until now can be all of them.
+    var isComplete: Bool {
+        switch state {
+        case .beforeSemicolon, .name, .beforeEquals, .value, .afterQuote: true
+        case .beforeName, .beforeValue, .quoted, .escaped: false
+        }
+    }
+
+    /// Whether nothing but blanks came until now.
+    var isEmpty: Bool { state == .beforeSemicolon }
+
+    /// Takes one octet; false where it can't stand there.
+    mutating func take(_ octet: UInt8) -> Bool {
+        switch state {
+        case .beforeSemicolon, .afterQuote:
+            if octet == .semicolon { state = .beforeName } else { return octet.isBlank }
+        case .beforeName:
+            if octet.isTokenOctet { state = .name } else { return octet.isBlank }
+        case .name:
+            if octet.isTokenOctet { return true }
+            return takeAfterName(octet)
+        case .beforeEquals:
+            return takeAfterName(octet)
+        case .beforeValue:
+            if octet == .quote { state = .quoted } else if octet.isTokenOctet { state = .value } else { return octet.isBlank }
+        case .value:
+            if octet.isTokenOctet { return true }
+            if octet == .semicolon { state = .beforeName } else { state = .afterQuote }
+            return octet == .semicolon || octet.isBlank
+        case .quoted:
+            if octet == .quote { state = .afterQuote } else if octet == .backslash { state = .escaped } else { return octet.isQuotedText }
+        case .escaped:
+            state = .quoted
+            return octet.isFieldOctet
+        }
+        return true
+    }
+
+    private mutating func takeAfterName(_ octet: UInt8) -> Bool {
+        switch octet {
+        case .semicolon: state = .beforeName
+        case .equals: state = .beforeValue
+        default:
+            state = .beforeEquals
+            return octet.isBlank
+        }
+        return true
+    }
+}

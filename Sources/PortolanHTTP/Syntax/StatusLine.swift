@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The first line of a response.
+///
+/// More than one SP or HTAB may separate the parts, and the reason may be missing with the SP before it. `HTTP` is in capitals. The status
+/// has three digits, of any value.
+///
+/// RFC 9112 §4
+struct StatusLine {
+    let minorVersion: Int
+    let status: Int
+    let reason: String
+
+    init(parsing line: Span<UInt8>) throws(ResponseSyntaxError) {
+        guard Self.canStart(line) else { throw ResponseSyntaxError(.notHTTP, line) }
+        // "HTTP/1.x" and the blank
+        guard line.count > 8, line[5].isDecimalDigit, line[6] == UInt8(ascii: "."), line[7].isDecimalDigit, line[8].isBlank else {
+            throw ResponseSyntaxError(.statusLine, line)
+        }
+        guard line[5] == UInt8(ascii: "1") else { throw ResponseSyntaxError(.version, line) }
+        minorVersion = line[7] == UInt8(ascii: "0") ? 0 : 1
+        var start = 9
+        while start < line.count, line[start].isBlank { start += 1 }
+        let end = start + 3
+        guard end <= line.count, line[start].isDecimalDigit, line[start + 1].isDecimalDigit, line[start + 2].isDecimalDigit,
+            end == line.count || line[end].isBlank
+        else { throw ResponseSyntaxError(.statusLine, line) }
+        status = Int(line[start] &- 0x30) * 100 + Int(line[start + 1] &- 0x30) * 10 + Int(line[start + 2] &- 0x30)
+        let words = line.extracting(line.trimmed(end..<line.count))
+        for index in words.indices where words[index] == 0 || words[index] == .carriageReturn {
+            throw ResponseSyntaxError(.statusLine, line)
+        }
+        reason = words.latin1Text
+    }
+
+    /// Whether a line that starts with these octets, few or many, may be a status line.
+    static func canStart(_ octets: Span<UInt8>) -> Bool {
+        let name: StaticString = "HTTP/"
+        for index in 0..<min(octets.count, name.utf8CodeUnitCount) where unsafe octets[index] != name.utf8Start[index] { return false }
+        return true
+    }
+}
