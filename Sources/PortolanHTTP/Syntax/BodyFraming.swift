@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import HTTPTypes
+import HTTPTypes
 
 /// Where the body of a response ends.
 ///
 /// RFC 9112 §6.3
-@_spi(Fuzzing) public enum BodyFraming: Sendable, Equatable {
+enum BodyFraming: Sendable, Equatable {
     /// No body, whatever the fields say.
     case none
     case length(Int64)
@@ -22,7 +22,7 @@ public import HTTPTypes
     ///
     /// - Parameter method: of the request that is answered.
     /// - Throws: what makes the framing invalid: then nothing that follows on the connection means anything.
-    public init(method: HTTPRequest.Method, head: ResponseHead) throws(ResponseSyntaxError) {
+    init(method: HTTPRequest.Method, head: ResponseHead) throws(ResponseSyntaxError) {
         let framing = head.framing
         switch head.status {
         case 101: throw ResponseSyntaxError(.unrequestedUpgrade)
@@ -46,7 +46,7 @@ extension ResponseHead {
     /// HTTP/1.0 (RFC 9112 §6.1); lengths that are faulty though they don't count; a body announced where there can be none.
     ///
     /// RFC 9112 §9.3
-    public func allowsReuse(after body: BodyFraming) -> Bool {
+    func allowsReuse(after body: BodyFraming) -> Bool {
         switch body {
         case .untilClose, .tunnel: return false
         case .none, .length, .chunked: break
@@ -54,7 +54,7 @@ extension ResponseHead {
         let isSound = !framing.isSuspect && framing.contentLengthFault == nil && framing.transferEncodingFault == nil
         guard isSound, !framing.closes, minorVersion > 0 || framing.keepsAlive else { return false }
         if framing.hasTransferEncoding, framing.contentLength != nil || minorVersion == 0 { return false }
-        let canAnnounce = status >= 200 && status != 204
+        let canAnnounce = !(100..<200).contains(status) && status != 204
         return canAnnounce || !framing.hasTransferEncoding && (framing.contentLength ?? 0) == 0
     }
 }

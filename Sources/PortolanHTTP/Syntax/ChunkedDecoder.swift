@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import HTTPTypes
+import HTTPTypes
 
 /// Takes the chunked transfer coding off, in pieces of any size; the data is handed on where it lies.
 ///
@@ -8,8 +8,8 @@ public import HTTPTypes
 /// head are, and kept apart from those (RFC 9110 §6.5).
 ///
 /// RFC 9112 §7.1
-@_spi(Fuzzing) public struct ChunkedDecoder: Sendable {
-    public enum Piece: Sendable {
+struct ChunkedDecoder: Sendable {
+    enum Piece: Sendable {
         /// All bytes are taken, and the body goes on.
         case needMore
         /// Where in the input the next bytes of the body lie; at least one.
@@ -39,18 +39,18 @@ public import HTTPTypes
     private var trailers: FieldSectionParser
     private let limits: HTTPLimits
 
-    public init(limits: HTTPLimits) {
+    init(limits: HTTPLimits) {
         self.limits = limits
         trailers = FieldSectionParser(trailersWithin: limits)
     }
 
     /// What it means when the connection ends before the body does.
-    public var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(.cutInBody) }
+    var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(.cutInBody) }
 
     /// Takes bytes of `input` from `offset` on, up to the end of the next data in it, or of the body.
     ///
     /// Call it until it needs more. After an error the decoder is of no use.
-    public mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(ResponseSyntaxError) -> Piece {
+    mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(ResponseSyntaxError) -> Piece {
         try input.withOctets { (octets) throws(ResponseSyntaxError) in try next(octets, from: &offset) }
     }
 

@@ -113,9 +113,13 @@ struct FieldSectionParser {
         return (name, FramingRole(of: name))
     }
 
+    /// Text goes in as such, which is quick; what is no UTF-8, or holds control characters, as bytes.
     @inline(__always)
     private static func field(_ name: HTTPField.Name, _ value: Span<UInt8>) -> HTTPField {
-        unsafe value.withUnsafeBufferPointer { unsafe HTTPField(name: name, lenientValue: $0) }
+        for index in value.indices where !(0x20..<0x7F).contains(value[index]) {
+            return unsafe value.withUnsafeBufferPointer { unsafe HTTPField(name: name, lenientValue: $0) }
+        }
+        return HTTPField(name: name, value: value.utf8Text)
     }
 
     // MARK: Lines that continue a field

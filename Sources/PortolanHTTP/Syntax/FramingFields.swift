@@ -4,29 +4,29 @@
 ///
 /// A fault is kept, not thrown, because it counts only where the field does: a malformed Content-Length of a response that has no body
 /// anyway is none. ``BodyFraming`` decides.
-@_spi(Fuzzing) public struct FramingFields: Sendable, Equatable {
+struct FramingFields: Sendable, Equatable {
     /// The one length that all Content-Length lines agree on.
-    public internal(set) var contentLength: Int64?
+    var contentLength: Int64?
     /// Why the lengths given are none.
-    public internal(set) var contentLengthFault: ResponseSyntaxError?
-    public internal(set) var hasTransferEncoding = false
-    public internal(set) var transferEncodingFault: ResponseSyntaxError?
+    var contentLengthFault: ResponseSyntaxError?
+    var hasTransferEncoding = false
+    var transferEncodingFault: ResponseSyntaxError?
     /// Whether chunked is the last coding, which makes it the framing.
-    public internal(set) var isChunked = false
+    var isChunked = false
     /// The transfer codings, in the order in which they were applied, in lower case, without a final chunked.
     ///
     /// A client that sends no TE gets none from a sound server (RFC 9112 §7.4). A body with any of them is not what the server means until
     /// they are taken off, the last first.
-    public internal(set) var transferCodings: [String] = []
+    var transferCodings: [String] = []
     /// `Connection: close`.
-    public internal(set) var closes = false
+    var closes = false
     /// `Connection: keep-alive`.
-    public internal(set) var keepsAlive = false
+    var keepsAlive = false
     /// `Connection: upgrade`.
-    public internal(set) var upgrades = false
+    var upgrades = false
     /// A line that says it is written so that another recipient may read something else: continued on a next line, or with a blank before
     /// the colon. The response counts; its connection is not used again.
-    public internal(set) var isSuspect = false
+    var isSuspect = false
 
     /// More codings than anybody applies.
     private static let mostTransferCodings = 16

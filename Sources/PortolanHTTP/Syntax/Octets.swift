@@ -68,9 +68,23 @@ extension Span<UInt8> {
 
     /// The text that the octets stand for in ISO-8859-1.
     var latin1Text: String {
+        if isASCII { return utf8Text }
         var scalars = String.UnicodeScalarView()
         for index in indices { scalars.append(Unicode.Scalar(self[index])) }
         return String(scalars)
+    }
+
+    /// The text that the octets stand for in UTF-8.
+    @inline(__always)
+    var utf8Text: String {
+        unsafe withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+
+    @inline(__always)
+    var isASCII: Bool {
+        var union: UInt8 = 0
+        for index in indices { union |= self[index] }
+        return union < 0x80
     }
 }
 

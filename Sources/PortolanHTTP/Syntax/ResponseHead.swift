@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import HTTPTypes
+import HTTPTypes
 
 /// The head of a response: status line and fields, and what the fields say about framing.
-@_spi(Fuzzing) public struct ResponseHead: Sendable {
+struct ResponseHead: Sendable {
     /// Of HTTP/1: 0 or 1. What says it is later counts as 1 (RFC 9110 §2.5).
-    public let minorVersion: Int
+    let minorVersion: Int
     /// Three digits: 0…999. What is not within 100…599 is to be taken as a 5xx is (RFC 9110 §15).
-    public let status: Int
+    let status: Int
     /// ISO-8859-1; empty where there is none. It says nothing that counts.
-    public let reason: String
+    let reason: String
     /// In the order received, names spelled as received; a field that repeats stays repeated.
-    public let fields: HTTPFields
-    public let framing: FramingFields
+    let fields: HTTPFields
+    let framing: FramingFields
 
     /// Whether another head follows: 1xx, though not 101, after which no HTTP/1.1 does.
-    public var isInterim: Bool { (100..<200).contains(status) && status != 101 }
+    var isInterim: Bool { (100..<200).contains(status) && status != 101 }
 
-    public var httpStatus: HTTPResponse.Status { HTTPResponse.Status(code: status, reasonPhrase: reason) }
+    var httpStatus: HTTPResponse.Status { HTTPResponse.Status(code: status, reasonPhrase: reason) }
 }

@@ -6,29 +6,29 @@
 /// with the line that is wrong, and not before, whatever the pieces; only a start other than `HTTP/` is said at once.
 ///
 /// RFC 9112 §2, §4, §5
-@_spi(Fuzzing) public struct ResponseHeadParser: Sendable {
+struct ResponseHeadParser: Sendable {
     private var statusLine: StatusLine?
     private var lines = LineReader()
     private var section: FieldSectionParser
     private let limits: HTTPLimits
 
-    public init(limits: HTTPLimits) {
+    init(limits: HTTPLimits) {
         self.limits = limits
         section = FieldSectionParser(headWithin: limits)
     }
 
     /// Whether no byte of the head has come yet.
-    public var isAtStart: Bool { statusLine == nil && !lines.isWithinLine }
+    var isAtStart: Bool { statusLine == nil && !lines.isWithinLine }
 
     /// What it means when the connection ends now.
-    public var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(isAtStart ? .noResponse : .cutInHead) }
+    var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(isAtStart ? .noResponse : .cutInHead) }
 
     /// Takes bytes of `input` from `offset` on; gives the head when it is complete, and `offset` is then behind its last byte.
     ///
     /// After a head the parser is ready for the next one. After an error it is of no use.
     ///
     /// - Complexity: linear in the bytes taken.
-    public mutating func parse(
+    mutating func parse(
         _ input: borrowing RawSpan, from offset: inout Int
     ) throws(ResponseSyntaxError) -> ResponseHead? {
         try input.withOctets { (octets) throws(ResponseSyntaxError) in try parse(octets, from: &offset) }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PortolanCore
+import PortolanCore
 
 extension ResponseSyntaxError {
     /// A rule of HTTP, or a limit of ``HTTPLimits``, that a response can break.
-    public enum Rule: Sendable, Hashable, CaseIterable {
+    enum Rule: Sendable, Hashable, CaseIterable {
         // The status line
         case notHTTP
         case version
@@ -42,7 +42,7 @@ extension ResponseSyntaxError {
 
 extension ResponseSyntaxError.Rule {
     /// Where the rule stands.
-    public var section: String {
+    var section: String {
         switch self {
         case .notHTTP, .statusLine: "RFC 9112 §4"
         case .version: "RFC 9110 §2.5"
@@ -61,7 +61,7 @@ extension ResponseSyntaxError.Rule {
         }
     }
 
-    public var code: LoadError.Code {
+    var code: LoadError.Code {
         switch self {
         case .statusLineTooLong, .fieldLineTooLong, .tooManyFields, .fieldSectionTooLarge, .trailerSectionTooLarge,
             .tooManyInterimResponses, .chunkExtensionsTooLong:

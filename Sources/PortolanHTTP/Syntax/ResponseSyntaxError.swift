@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import PortolanCore
+import PortolanCore
 
 /// What is wrong with a response: the rule that it breaks, and what was received.
-@_spi(Fuzzing) public struct ResponseSyntaxError: Error, Equatable, Sendable {
-    public let rule: Rule
+struct ResponseSyntaxError: Error, Equatable, Sendable {
+    let rule: Rule
     /// The line, value or byte that breaks the rule, escaped and shortened; empty where there is nothing to show.
-    public let excerpt: String
+    let excerpt: String
 
     init(_ rule: Rule, excerpt: String = "") {
         self.rule = rule
@@ -18,10 +18,10 @@ public import PortolanCore
     }
 
     /// Where the rule stands, as in `RFC 9112 §5.1`.
-    public var section: String { rule.section }
+    var section: String { rule.section }
 
     /// For the caller of the load.
-    public var loadError: LoadError { LoadError(rule.code, message: description, cause: self) }
+    var loadError: LoadError { LoadError(rule.code, message: description) }
 
     private static let longestExcerpt = 60
 
@@ -43,7 +43,7 @@ public import PortolanCore
 }
 
 extension ResponseSyntaxError: CustomStringConvertible {
-    public var description: String {
+    var description: String {
         let received = excerpt.isEmpty ? "" : ", received \(excerpt)"
         return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy)"
     }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+/// What a server sends on a new connection before it closes it, and what a client is to make of that.
+struct ResponseCase: Sendable, CustomTestStringConvertible {
+    /// A response as it is to be delivered.
+    struct Delivered: Sendable {
+        var status: Int
+        var body: [UInt8]
+        /// Whether the next request may go out on the same connection; where not, the body may end with the connection.
+        var isReusable: Bool
+        /// Name and value of each, in order, in ISO-8859-1; nil: whatever they are.
+        var fields: [[String]]?
+        var trailers: [[String]]
+        var interim: [Int]
+        /// Whether the end of the connection is the end of the body.
+        var endsAtClose: Bool
+    }
+
+    enum Outcome: Sendable {
+        case response(Delivered)
+        case failure(LoadError.Code)
+    }
+
+    let name: String
+    /// Of the RFC, as in `9112 §4`.
+    let section: String
+    /// Of the request that is answered.
+    let method: HTTPRequest.Method
+    let bytes: [UInt8]
+    let outcome: Outcome
+
+    var testDescription: String { "\(section): \(name)" }
+
+    /// - Parameter text: each character is one byte.
+    init(_ section: String, _ name: String, _ text: String, _ outcome: Outcome, method: HTTPRequest.Method = .get) {
+        self.name = name
+        self.section = section
+        self.method = method
+        bytes = text.latin1
+        self.outcome = outcome
+    }
+}
+
+extension ResponseCase.Outcome {
+    /// A response that ends before the connection does, which can be used again.
+    static func kept(
+        _ status: Int = 200, _ body: String = "", fields: [[String]]? = nil, trailers: [[String]] = [], interim: [Int] = []
+    ) -> Self {
+        .response(
+            .init(
+                status: status, body: body.latin1, isReusable: true, fields: fields, trailers: trailers, interim: interim,
+                endsAtClose: false))
+    }
+
+    /// A response that ends before the connection does, which can't be used again.
+    static func last(
+        _ status: Int = 200, _ body: String = "", fields: [[String]]? = nil, trailers: [[String]] = [], interim: [Int] = []
+    ) -> Self {
+        .response(
+            .init(
+                status: status, body: body.latin1, isReusable: false, fields: fields, trailers: trailers, interim: interim,
+                endsAtClose: false)
+        )
+    }
+
+    /// A response that ends with the connection.
+    static func untilClose(_ status: Int = 200, _ body: String = "", fields: [[String]]? = nil, interim: [Int] = []) -> Self {
+        .response(
+            .init(status: status, body: body.latin1, isReusable: false, fields: fields, trailers: [], interim: interim, endsAtClose: true))
+    }
+
+    /// Against the RFC's grammar or rules.
+    static let bad = Self.failure(.badResponse)
+}
+
+extension String {
+    /// The bytes of the text in ISO-8859-1.
+    var latin1: [UInt8] { unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
+}
+
+/// The responses that the parsers are tested with, and the connection over real sockets.
+enum ResponseTable {
+    static let all = statusLines + fields + contentLengths + transferEncodings + chunks + withoutBody + connections + interim
+}

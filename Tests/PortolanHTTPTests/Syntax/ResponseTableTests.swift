@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+@_spi(Fuzzing) import PortolanHTTP
+import Testing
+
+/// Each response of the table, however it comes in pieces, cut anywhere, and with another one behind it.
+@Suite(.timeLimit(.minutes(1))) struct ResponseTableTests {
+    private static let small = ResponseTable.all.filter { $0.bytes.count <= 2000 }
+
+    @Test(arguments: ResponseTable.all) func isReadWhole(_ row: ResponseCase) {
+        expect(row, result(row, [row.bytes[...]]))
+    }
+
+    @Test(arguments: ResponseTable.all) func isReadByteByByte(_ row: ResponseCase) {
+        expect(row, result(row, row.bytes.indices.map { row.bytes[$0...$0] }))
+    }
+
+    @Test(arguments: small) func isReadInTwoPieces(_ row: ResponseCase) {
+        let whole = result(row, [row.bytes[...]])
+        for cut in row.bytes.indices {
+            let halves = result(row, [row.bytes[..<cut], row.bytes[cut...]])
+            // A start that is not HTTP's is refused at once, and quoted as far as it came.
+            let isSame = whole.code == .badResponse ? halves.code == whole.code : halves == whole
+            #expect(isSame, "cut before byte \(cut): \(halves)")
+        }
+    }
+
+    /// What is missing is missed; only a body that ends with the connection can't be missed.
+    @Test(arguments: small) func isMissedWhereItIsCut(_ row: ResponseCase) throws {
+        let whole = result(row, [row.bytes[...]])
+        let needed = (try? whole.get())?.byteCount ?? row.bytes.count
+        for cut in 0..<needed {
+            switch result(row, [row.bytes[..<cut]]) {
+            case .failure(let error):
+                let allowed: [LoadError.Code] = [.truncated, .connectionLost] + (whole.code.map { [$0] } ?? [])
+                #expect(allowed.contains(error.code), "cut before byte \(cut): \(error)")
+            case .success(let read):
+                let all = try whole.get()
+                #expect(read.endsAtClose && all.endsAtClose && all.body.starts(with: read.body), "cut before byte \(cut)")
+            }
+        }
+    }
+
+    @Test(arguments: ResponseTable.all) func leavesWhatFollows(_ row: ResponseCase) {
+        guard case .response(let delivered) = row.outcome, !delivered.endsAtClose else { return }
+        let glued = row.bytes + "HTTP/1.1 599 Next\r\n\r\n".latin1
+        expect(row, result(row, [glued[...]]))
+    }
+
+    @Test func namesAreDifferent() {
+        #expect(Set(ResponseTable.all.map { "\($0.section) \($0.name) \($0.bytes.count)" }).count == ResponseTable.all.count)
+        #expect(ResponseTable.all.count >= 150)
+    }
+
+    private func result(_ row: ResponseCase, _ pieces: [ArraySlice<UInt8>]) -> Result<ReadResponse, LoadError> {
+        do throws(LoadError) {
+            return .success(try ReadResponse(pieces, method: row.method))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func expect(_ row: ResponseCase, _ result: Result<ReadResponse, LoadError>) {
+        switch (row.outcome, result) {
+        case (.response(let delivered), .success(let read)):
+            #expect(read.status == delivered.status)
+            #expect(read.body == delivered.body)
+            #expect(read.trailers == delivered.trailers)
+            #expect(read.interim == delivered.interim)
+            #expect(read.isReusable == delivered.isReusable)
+            #expect(read.endsAtClose == delivered.endsAtClose)
+            #expect(read.byteCount == row.bytes.count)
+            if let fields = delivered.fields { #expect(read.fields == fields) }
+        case (.failure(let code), .failure(let error)):
+            #expect(error.code == code, "\(error)")
+        case (.response, .failure(let error)):
+            Issue.record("refused: \(error)")
+        case (.failure(let code), .success(let read)):
+            Issue.record("taken, though it is \(code): \(read)")
+        }
+    }
+}
+
+extension Result where Success == ReadResponse, Failure == LoadError {
+    fileprivate var code: LoadError.Code? {
+        guard case .failure(let error) = self else { return nil }
+        return error.code
+    }
+}
