@@ -32,7 +32,7 @@ struct FieldSectionParser {
     }
 
     private init(_ limits: HTTPLimits, section: Int, rule: ResponseSyntaxError.Rule) {
-        remaining = section
+        remaining = max(0, section)
         longestLine = limits.fieldLine
         mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
         sectionRule = rule

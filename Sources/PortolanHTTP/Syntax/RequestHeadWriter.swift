@@ -59,7 +59,7 @@ struct RequestHeadWriter {
         [UInt8](capacity: byteCount) { output in write(to: &output) }
     }
 
-    private static func byteCount(of field: HTTPField) throws(LoadError) -> Int {
+    static func byteCount(of field: HTTPField) throws(LoadError) -> Int {
         let name = field.name.rawName
         guard isToken(name.utf8.span) else {
             throw LoadError(.badRequest, message: "a field name holds a character that no name may hold; use letters, digits and hyphens")

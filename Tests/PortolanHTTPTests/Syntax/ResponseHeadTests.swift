@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@_spi(Fuzzing) @testable import PortolanHTTP
+
+/// What a head says beside what the table of responses looks at.
+@Suite struct ResponseHeadTests {
+    private func head(_ text: String) throws -> ResponseHead {
+        var parser = ResponseHeadParser(limits: HTTPLimits())
+        let bytes = text.latin1
+        var offset = 0
+        let head = try unsafe parser.parse(bytes.span.bytes, from: &offset)
+        #expect(offset == bytes.count)
+        return try #require(head)
+    }
+
+    @Test func reasonIsLatin1() throws {
+        let head = try head("HTTP/1.0 404  D\u{E9}j\u{E0} vu \r\n\r\n")
+        #expect(head.reason == "D\u{E9}j\u{E0} vu")
+        #expect(head.minorVersion == 0)
+        #expect(head.httpStatus.code == 404 && head.httpStatus.reasonPhrase == "D\u{E9}j\u{E0} vu")
+    }
+
+    @Test func codingsThatRemainAreNamed() throws {
+        #expect(try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: GZIP, chunked\r\n\r\n").framing.transferCodings == ["gzip"])
+        #expect(try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, x;a=b\r\n\r\n").framing.transferCodings == ["chunked", "x"])
+        #expect(try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").framing.transferCodings.isEmpty)
+    }
+
+    @Test func oneParserReadsHeadAfterHead() throws {
+        var parser = ResponseHeadParser(limits: HTTPLimits())
+        let bytes =
+            "HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\nHTTP/1.1 404 No\r\nA: 1\r\nB: 4\r\n\r\nHTTP/1.1 200 OK\r\nA: 1\r\nB: 4\r\nD: 5\r\n\r\n"
+            .latin1
+        var offset = 0
+        var heads: [[String]] = []
+        while offset < bytes.count, let head = try unsafe parser.parse(bytes.span.bytes, from: &offset) {
+            heads.append(["\(head.status)"] + head.fields.map { "\($0.name)=\($0.value)" })
+        }
+        #expect(heads == [["200", "A=1", "B=2", "C=3"], ["404", "A=1", "B=4"], ["200", "A=1", "B=4", "D=5"]])
+        #expect(parser.isAtStart)
+    }
+
+    @Test func connectionsEndIsNamedByWhereItComes() throws {
+        var parser = ResponseHeadParser(limits: HTTPLimits())
+        #expect(parser.errorAtEnd.rule == .noResponse)
+        var offset = 0
+        _ = try unsafe parser.parse("H".latin1.span.bytes, from: &offset)
+        #expect(parser.errorAtEnd.rule == .cutInHead)
+    }
+
+    @Test func everyRuleHasASectionAndARemedy() {
+        for rule in ResponseSyntaxError.Rule.allCases {
+            #expect(rule.section.hasPrefix("RFC 91") && !rule.problem.isEmpty && !rule.remedy.isEmpty)
+        }
+    }
+
+    @Test func whatWasReceivedIsQuotedShortAndHarmless() {
+        let error = ResponseSyntaxError(.missingColon, "a\"\\\u{1B}\n\u{E9}\(String(repeating: "x", count: 100))".latin1.span)
+        #expect(error.excerpt == "\"a\\\"\\\\\\x1B\\x0A\\xE9\(String(repeating: "x", count: 54))…\"")
+        #expect(error.loadError.code == .badResponse)
+        #expect(error.loadError.message.contains("RFC 9112 §5"))
+    }
+
+    /// A user's limits may be anything.
+    @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitIsTaken(_ limit: Int) {
+        var limits = HTTPLimits()
+        (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (limit, limit, limit)
+        (limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (limit, limit, limit)
+        let bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n c\r\n\r\n0001;a\r\nx\r\n0\r\nA: b\r\n\r\n".latin1
+        for pieces in [[bytes[...]], bytes.indices.map { bytes[$0...$0] }] {
+            let status = (try? ReadResponse(pieces, method: .get, limits: limits))?.status
+            #expect(status == (limit == Int.max ? 200 : nil))
+        }
+    }
+}
