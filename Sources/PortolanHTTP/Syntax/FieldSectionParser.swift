@@ -7,12 +7,19 @@ import HTTPTypes
 /// Strict: a name is a token, and a line has a colon. Tolerant where a client may be: LF alone ends a line (RFC 9112 §2.2); a line that
 /// starts with a blank continues the one before, as one SP (§5.2); blanks before the colon are dropped, as a proxy would (§5.1). Control
 /// characters other than NUL, CR and LF stay in a value (RFC 9110 §5.5), and so do octets above 0x7F, as they are.
+///
+/// A parser that is used again begins with the fields of the section before: a line that stands where it stood then costs a comparison.
 struct FieldSectionParser {
+    /// Up to `count` those of this section; behind them may be some of the section before, until it ends.
     private(set) var fields = HTTPFields()
+    private var count = 0
+    /// The lines that the first of `fields` were made from.
+    private var recent = RecentLines()
     private(set) var framing = FramingFields()
     private var lines = LineReader()
     /// Bytes that the section may still have.
     private var remaining: Int
+    private let largestSection: Int
     private let longestLine: Int
     private let mostFields: Int
     private let sectionRule: ResponseSyntaxError.Rule
@@ -32,10 +39,19 @@ struct FieldSectionParser {
     }
 
     private init(_ limits: HTTPLimits, section: Int, rule: ResponseSyntaxError.Rule) {
-        remaining = max(0, section)
+        largestSection = max(0, section)
+        remaining = largestSection
         longestLine = limits.fieldLine
         mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
         sectionRule = rule
+    }
+
+    /// Makes ready for another section.
+    mutating func startAgain() {
+        count = 0
+        framing = FramingFields()
+        remaining = largestSection
+        hasContinuedFramingField = false
     }
 
     /// Takes lines from `offset` on; true when the empty line was among them, after which `offset` is behind it.
@@ -57,8 +73,7 @@ struct FieldSectionParser {
     @inline(__always)
     private mutating func take(_ line: Span<UInt8>) throws(ResponseSyntaxError) -> Bool {
         guard !line.isEmpty else {
-            endContinuation()
-            if hasContinuedFramingField { noteFramingAgain() }
+            end()
             return true
         }
         remaining -= line.count + 2
@@ -71,10 +86,29 @@ struct FieldSectionParser {
         return false
     }
 
+    private mutating func end() {
+        endContinuation()
+        if count < fields.count {
+            fields.removeLast(fields.count - count)
+            recent.forget(from: count)
+        }
+        if hasContinuedFramingField { noteFramingAgain() }
+    }
+
     // MARK: A field
 
     @inline(__always)
     private mutating func takeField(_ line: Span<UInt8>) throws(ResponseSyntaxError) {
+        if let role = recent.role(of: line, at: count) {
+            lastRole = role
+            if role != .none { unsafe fields[count].withUnsafeBytesOfValue { unsafe framing.note(role, $0.span) } }
+            count += 1
+        } else {
+            try takeNewField(line)
+        }
+    }
+
+    private mutating func takeNewField(_ line: Span<UInt8>) throws(ResponseSyntaxError) {
         var nameEnd = 0
         while nameEnd < line.count, line[nameEnd].isTokenOctet { nameEnd += 1 }
         guard nameEnd < line.count else { throw ResponseSyntaxError(.missingColon, line) }
@@ -82,16 +116,29 @@ struct FieldSectionParser {
         if line[colon] != .colon {
             while colon < line.count, line[colon].isBlank { colon += 1 }
             guard colon < line.count, line[colon] == .colon else { throw Self.faultOfName(line) }
-            framing.isSuspect = true
         }
         guard nameEnd > 0 else { throw ResponseSyntaxError(.fieldName, line) }
-        guard fields.count < mostFields else { throw ResponseSyntaxError(.tooManyFields) }
+        guard count < mostFields else { throw ResponseSyntaxError(.tooManyFields) }
         let value = line.extracting(line.trimmed(colon + 1..<line.count))
         try Self.validate(value, of: line)
         let (name, role) = try name(line.extracting(..<nameEnd))
-        fields.append(Self.field(name, value))
+        let field = Self.field(name, value)
+        if count < fields.count { replaceField(at: count, with: field) } else { fields.append(field) }
+        if colon == nameEnd {
+            recent.keep(line, role, at: count)
+        } else {
+            framing.isSuspect = true
+            recent.forget(from: count)
+        }
+        count += 1
         lastRole = role
         if role != .none { framing.note(role, value) }
+    }
+
+    /// HTTPFields leaves a field as it is for one that is equal, which names in another case are, and texts that Unicode takes for the same.
+    private mutating func replaceField(at place: Int, with field: HTTPField) {
+        if fields[place] == field { fields[place] = HTTPField(name: field.name, value: field.value.isEmpty ? "-" : "") }
+        fields[place] = field
     }
 
     private static func faultOfName(_ line: Span<UInt8>) -> ResponseSyntaxError {
@@ -125,10 +172,11 @@ struct FieldSectionParser {
     // MARK: Lines that continue a field
 
     private mutating func takeContinuation(_ line: Span<UInt8>) throws(ResponseSyntaxError) {
-        guard let last = fields.last else { throw ResponseSyntaxError(.blankBeforeFirstField, line) }
+        guard count > 0 else { throw ResponseSyntaxError(.blankBeforeFirstField, line) }
+        recent.forget(from: count - 1)
         let more = line.extracting(line.trimmed(0..<line.count))
         try Self.validate(more, of: line)
-        var value = continued ?? (unsafe last.withUnsafeBytesOfValue { unsafe [UInt8]($0) })
+        var value = continued ?? (unsafe fields[count - 1].withUnsafeBytesOfValue { unsafe [UInt8]($0) })
         guard value.count + 1 + more.count <= longestLine else { throw ResponseSyntaxError(.fieldLineTooLong) }
         continued = nil  // so that the bytes are added in place
         value.append(.space)
@@ -138,9 +186,9 @@ struct FieldSectionParser {
     }
 
     private mutating func endContinuation() {
-        guard let continued, let last = fields.last else { return }
+        guard let continued else { return }
         let value = continued.span.extracting(continued.span.trimmed(0..<continued.count))
-        fields[fields.count - 1] = Self.field(last.name, value)
+        replaceField(at: count - 1, with: Self.field(fields[count - 1].name, value))
         self.continued = nil
     }
 

@@ -47,6 +47,10 @@ struct FramingFields: Sendable, Equatable {
 
     /// A decimal number that fits 63 bits; several in a list, or in several lines, where all are the same (RFC 9112 §6.3, rule 5).
     private mutating func noteContentLength(_ value: Span<UInt8>) {
+        if contentLength == nil, !value.isEmpty, let length = Self.decimal(value, value.indices) {
+            contentLength = length
+            return
+        }
         var elements = ListElements(of: value)
         var isEmpty = true
         while let range = elements.next(in: value) {
@@ -112,15 +116,21 @@ struct FramingFields: Sendable, Equatable {
 
     /// Options that are not known say nothing, malformed ones neither.
     private mutating func noteConnection(_ value: Span<UInt8>) {
+        if takeOption(value) { return }
         var elements = ListElements(of: value)
         while let range = elements.next(in: value) {
-            let option = value.extracting(range)
-            switch option.count {
-            case 5 where option.equalsIgnoringCase("close"): closes = true
-            case 10 where option.equalsIgnoringCase("keep-alive"): keepsAlive = true
-            case 7 where option.equalsIgnoringCase("upgrade"): upgrades = true
-            default: break
-            }
+            _ = takeOption(value.extracting(range))
         }
+    }
+
+    /// - Returns: whether it is one that is known.
+    private mutating func takeOption(_ option: Span<UInt8>) -> Bool {
+        switch option.count {
+        case 5 where option.equalsIgnoringCase("close"): closes = true
+        case 10 where option.equalsIgnoringCase("keep-alive"): keepsAlive = true
+        case 7 where option.equalsIgnoringCase("upgrade"): upgrades = true
+        default: return false
+        }
+        return true
     }
 }

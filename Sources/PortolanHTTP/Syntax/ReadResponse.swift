@@ -21,15 +21,26 @@ public import PortolanCore
     /// - Parameters:
     ///   - pieces: what comes, one after the other; then the connection ends.
     ///   - method: of the request.
+    ///   - earlier: what came on the same connection before; where it starts with a head, the parser has read that one.
     /// - Throws: what the load would fail with.
-    public init(_ pieces: [ArraySlice<UInt8>], method: HTTPRequest.Method, limits: HTTPLimits = HTTPLimits()) throws(LoadError) {
-        do throws(ResponseSyntaxError) { try read(pieces, method, limits) } catch { throw error.loadError }
+    public init(
+        _ pieces: [ArraySlice<UInt8>], method: HTTPRequest.Method, limits: HTTPLimits = HTTPLimits(), after earlier: [UInt8] = []
+    ) throws(LoadError) {
+        let heads = Self.parser(limits, after: earlier)
+        do throws(ResponseSyntaxError) { try read(pieces, method, limits, heads) } catch { throw error.loadError }
+    }
+
+    private static func parser(_ limits: HTTPLimits, after earlier: [UInt8]) -> ResponseHeadParser {
+        var parser = ResponseHeadParser(limits: limits)
+        var offset = 0
+        // `try?` because after a head that can't be read there is no connection to read on.
+        let head = try? unsafe parser.parse(earlier.span.bytes, from: &offset)
+        return head == nil ? ResponseHeadParser(limits: limits) : parser
     }
 
     private mutating func read(
-        _ pieces: [ArraySlice<UInt8>], _ method: HTTPRequest.Method, _ limits: HTTPLimits
+        _ pieces: [ArraySlice<UInt8>], _ method: HTTPRequest.Method, _ limits: HTTPLimits, _ heads: consuming ResponseHeadParser
     ) throws(ResponseSyntaxError) {
-        var heads = ResponseHeadParser(limits: limits)
         var chunks = ChunkedDecoder(limits: limits)
         var head: ResponseHead?
         for piece in pieces {

@@ -40,7 +40,7 @@ struct ResponseHeadParser: Sendable {
         let head = ResponseHead(
             minorVersion: line.minorVersion, status: line.status, reason: line.reason, fields: section.fields, framing: section.framing)
         statusLine = nil
-        section = FieldSectionParser(headWithin: limits)
+        section.startAgain()
         return head
     }
 

@@ -63,6 +63,7 @@ extension ResponseTable {
         field("9110 §5.5", "a colon for a value", "X-A::", [["X-A", ":"]]),
         field("9110 §5.5", "obs-text that is no UTF-8", "X-A: d\u{E9}j\u{E0}", [["X-A", "d\u{E9}j\u{E0}"]]),
         field("9110 §5.5", "obs-text that is UTF-8", "X-A: \u{C3}\u{A9}", [["X-A", "\u{C3}\u{A9}"]]),
+        field("9110 §5.5", "… and the same to Unicode, of other octets", "X-A: e\u{CC}\u{81}", [["X-A", "e\u{CC}\u{81}"]]),
         field("9110 §5.5", "every octet above ASCII", "X-A: \u{80}\u{9F}\u{A0}\u{FE}\u{FF}", [["X-A", "\u{80}\u{9F}\u{A0}\u{FE}\u{FF}"]]),
         field("9110 §5.5", "a control character may stay", "X-A: b\u{1}c", [["X-A", "b\u{1}c"]]),
         field("9110 §5.5", "DEL may stay", "X-A: b\u{7F}c", [["X-A", "b\u{7F}c"]]),

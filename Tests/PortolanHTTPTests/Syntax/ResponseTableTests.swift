@@ -48,14 +48,25 @@ import Testing
         expect(row, result(row, [glued[...]]))
     }
 
+    /// The parser remembers lines of the head before; none of them shows in the next.
+    @Test(arguments: Array(zip(ResponseTable.all, [ResponseTable.all[0]] + ResponseTable.all)))
+    func isReadAfterAnother(_ row: ResponseCase, _ other: ResponseCase) {
+        for earlier in [row.bytes, other.bytes, other.bytes + row.bytes] {
+            expect(row, result(row, [row.bytes[...]], after: earlier))
+            expect(row, result(row, row.bytes.indices.map { row.bytes[$0...$0] }, after: earlier))
+        }
+    }
+
     @Test func namesAreDifferent() {
         #expect(Set(ResponseTable.all.map { "\($0.section) \($0.name) \($0.bytes.count)" }).count == ResponseTable.all.count)
         #expect(ResponseTable.all.count >= 150)
     }
 
-    private func result(_ row: ResponseCase, _ pieces: [ArraySlice<UInt8>]) -> Result<ReadResponse, LoadError> {
+    private func result(
+        _ row: ResponseCase, _ pieces: [ArraySlice<UInt8>], after earlier: [UInt8] = []
+    ) -> Result<ReadResponse, LoadError> {
         do throws(LoadError) {
-            return .success(try ReadResponse(pieces, method: row.method))
+            return .success(try ReadResponse(pieces, method: row.method, after: earlier))
         } catch {
             return .failure(error)
         }

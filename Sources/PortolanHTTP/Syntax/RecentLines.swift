@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The field lines of the head before, by their place: a server mostly sends the same ones again, and what was made of them can be kept.
+///
+/// Bounded, for it lives as long as the connection: lines beyond the sixty-fourth, or beyond 4 KiB in all, are not remembered.
+struct RecentLines {
+    private static let mostLines = 64
+    private static let mostBytes = 4 << 10
+
+    private var bytes: [UInt8] = []
+    private var ends: [Int] = []
+    private var roles: [FramingRole] = []
+
+    /// What the line at this place said about the framing, if it is this line.
+    @inline(__always)
+    func role(of line: Span<UInt8>, at place: Int) -> FramingRole? {
+        guard place < ends.count else { return nil }
+        let start = place == 0 ? 0 : ends[place - 1]
+        guard ends[place] - start == line.count else { return nil }
+        let isSame = unsafe bytes.withUnsafeBytes { mine in
+            unsafe line.withUnsafeBytes { theirs in
+                guard let mine = mine.baseAddress, let theirs = theirs.baseAddress else { return true }
+                return unsafe memcmp(mine + start, theirs, line.count) == 0
+            }
+        }
+        return isSame ? roles[place] : nil
+    }
+
+    /// Remembers a line at a place that is known, or the next one.
+    mutating func keep(_ line: Span<UInt8>, _ role: FramingRole, at place: Int) {
+        guard place <= ends.count, place < Self.mostLines else { return }
+        if bytes.isEmpty { reserve() }
+        let start = place == 0 ? 0 : ends[place - 1]
+        let end = place < ends.count ? ends[place] : start
+        let growth = line.count - (end - start)
+        guard bytes.count + growth <= Self.mostBytes else { return forget(from: place) }
+        unsafe line.withUnsafeBufferPointer { unsafe bytes.replaceSubrange(start..<end, with: $0) }
+        if place == ends.count {
+            ends.append(start)
+            roles.append(role)
+        }
+        roles[place] = role
+        for index in place..<ends.count { ends[index] += growth }
+    }
+
+    /// Room for what most heads have.
+    private mutating func reserve() {
+        bytes.reserveCapacity(512)
+        ends.reserveCapacity(16)
+        roles.reserveCapacity(16)
+    }
+
+    /// Forgets the line at this place and those behind it.
+    mutating func forget(from place: Int) {
+        guard place < ends.count else { return }
+        bytes.removeSubrange((place == 0 ? 0 : ends[place - 1])...)
+        ends.removeSubrange(place...)
+        roles.removeSubrange(place...)
+    }
+}
