@@ -14,6 +14,9 @@ public struct Response: Sendable {
     /// `nil` where the protocol has no status.
     public var status: HTTPResponse.Status?
     public var fields: HTTPFields
+    /// The content codings that the body's bytes still carry, in the order in which they were applied and in lower case: those that are unknown here, or were
+    /// to be kept. The others were undone before, though the field Content-Encoding goes on naming them.
+    public var remainingContentCodings: [String] = []
     private var givenFilename: String?
 
     public init(

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PortolanCore
+
+/// One coding of a body, being undone.
+final class DecodingLevel {
+    private let coding: ContentCoding
+    private let limits: ContentDecodingLimits
+    private var inflater: Inflater
+    private(set) var output = DecodedBuffer()
+    private var taken: Int64 = 0
+    private var given: Int64 = 0
+    /// The limit that was met.
+    private var failure: LoadError?
+
+    init(_ coding: ContentCoding, limits: ContentDecodingLimits) {
+        self.coding = coding
+        self.limits = limits
+        inflater = Inflater(coding.format)
+    }
+
+    /// Decodes behind what waits in `output`.
+    ///
+    /// - Returns: how many bytes of `input` were taken.
+    /// - Throws: once nothing waits that comes before the error.
+    func decode(_ input: borrowing RawSpan) throws(LoadError) -> Int {
+        if let failure { throw failure }
+        let before = output.count
+        let count: Int
+        do throws(InflateError) {
+            count = try output.append { (room: inout OutputRawSpan) throws(InflateError) in try inflater.inflate(input, into: &room) }
+        } catch {
+            throw LoadError(error, in: coding, after: taken)
+        }
+        taken += Int64(count)
+        given += Int64(output.count - before)
+        return count
+    }
+
+    /// Cuts off what is over a limit, and throws when nothing is left before it.
+    ///
+    /// - Parameter onWire: how many bytes of the body the first level has taken.
+    func judge(onWire: Int64) throws(LoadError) {
+        if let limit = limits.maximumBytes, given > limit {
+            output.dropLast(Int(clamping: given - limit))
+            failure = LoadError(bytesOver: limit, in: coding)
+        } else if given > ContentDecodingLimits.ratioIsJudgedAfter, let limit = limits.maximumRatio, given / Int64(max(1, limit)) > onWire {
+            failure = LoadError(ratioOver: limit, in: coding, given: given, of: onWire)
+        }
+        if let failure, output.isEmpty { throw failure }
+    }
+
+    func drop(_ count: Int) { output.drop(count) }
+
+    /// The coded data are over, and all output was used.
+    func finish() throws(LoadError) {
+        if !inflater.mayEnd { throw LoadError(truncated: coding, after: taken) }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import PortolanCore
+
+extension LoadError {
+    /// What ``Inflater`` said, after so many bytes of the coding.
+    init(_ error: InflateError, in coding: ContentCoding, after taken: Int64) {
+        switch error {
+        case .malformed(let words):
+            self.init(
+                .decodingFailed,
+                message: "the body's \(coding) coding is malformed after \(taken) bytes (\(words)): load it again, "
+                    + "or ask for it uncoded with the field Accept-Encoding: identity")
+        case .noMemory:
+            self.init(.noMemory, message: "no memory to undo the body's \(coding) coding")
+        }
+    }
+
+    init(truncated coding: ContentCoding, after taken: Int64) {
+        self.init(.truncated, message: "the body ends after \(taken) bytes in the middle of its \(coding) coding: load it again")
+    }
+
+    init(bytesOver limit: Int64, in coding: ContentCoding) {
+        self.init(
+            .limitExceeded,
+            message: "more than \(limit) bytes come out of the body's \(coding) coding: "
+                + "raise ContentDecodingLimits.maximumBytes, or set it to nil for no limit")
+    }
+
+    init(ratioOver limit: Int, in coding: ContentCoding, given: Int64, of taken: Int64) {
+        self.init(
+            .limitExceeded,
+            message: "\(given) bytes come out of the body's \(coding) coding, more than \(limit) times the \(taken) on the wire: "
+                + "raise ContentDecodingLimits.maximumRatio, or set it to nil for no limit")
+    }
+
+    init(codings count: Int, over limit: Int) {
+        self.init(
+            .limitExceeded,
+            message: "the response names \(count) content codings, and the limit is \(limit): raise ContentDecodingLimits.maximumCodings")
+    }
+}

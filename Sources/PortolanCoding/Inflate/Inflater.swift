@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CZlib
+
+/// Decodes gzip or deflate, piece by piece, into memory of the caller's.
+///
+/// - gzip (RFC 1952): one or more members, each with its checksum and length checked. What follows the last one is passed over, as browsers do and
+///   `gzip(1)` does with a warning: by then all contents were found to be right, and zeros as padding are common. It is a further member where its
+///   first two bytes are a member's, and then has to be a whole one.
+/// - deflate: what RFC 9110 §8.4.1.2 means (RFC 1950), or a bare DEFLATE stream (RFC 1951), which some servers send under that name. The first two
+///   bytes tell: an RFC 1950 header is a multiple of 31 and names the method 8; a bare stream that looks like one would begin with a
+///   stored block and padding that is not zero, which no encoder writes. What follows the stream is passed over.
+///
+/// No bytes at all are no contents, and no error. Holds about 40 KiB once it has been given something.
+///
+/// Source: `inflateInit2` and `inflate` in zlib.h.
+@safe
+package struct Inflater: ~Copyable {  // … because it owns the stream, which never moves, and lends zlib memory for the length of a call only
+    package enum Format: Sendable {
+        case gzip, deflate
+    }
+
+    private enum Place {
+        case atStart
+        /// This byte of a deflate stream was taken and not yet given to zlib: the next one says what it is.
+        case afterFirstByte(UInt8)
+        case inStream
+        case betweenMembers
+        /// The first byte that a member has came after a member.
+        case afterMemberByte
+        /// What comes is passed over.
+        case afterEnd
+        case failed(InflateError)
+    }
+
+    private static let memberBytes: (UInt8, UInt8) = (0x1F, 0x8B)
+    // The window of 32 KiB as zlib wants it named: as it is for RFC 1950, negative for RFC 1951, and 16 more for RFC 1952.
+    private static let zlibWindow: Int32 = 15
+    private static let bareWindow: Int32 = -15
+    private static let gzipWindow: Int32 = 15 + 16
+
+    private let format: Format
+    private let stream: UnsafeMutablePointer<z_stream>
+    private var place = Place.atStart
+
+    package init(_ format: Format) {
+        self.format = format
+        unsafe stream = .allocate(capacity: 1)
+        unsafe stream.initialize(to: z_stream())
+        if unsafe portolan_inflate_init(stream, Self.gzipWindow) != Z_OK { place = .failed(.noMemory) }
+    }
+
+    deinit {
+        _ = unsafe inflateEnd(stream)
+        unsafe stream.deallocate()
+    }
+
+    /// Whether the coded data may end here.
+    package var mayEnd: Bool {
+        switch place {
+        case .atStart, .betweenMembers, .afterMemberByte, .afterEnd: true
+        case .afterFirstByte, .inStream, .failed: false
+        }
+    }
+
+    /// Decodes until `input` is used up or `output` is full. To be called again until it does neither take nor give: there may be output left when all
+    /// input was taken.
+    ///
+    /// - Returns: how many bytes of `input` were taken.
+    /// - Throws: what stands in the way, at this and every later call, and not before all that comes before it was given.
+    package mutating func inflate(_ input: borrowing RawSpan, into output: inout OutputRawSpan) throws(InflateError) -> Int {
+        let given = output.byteCount
+        var taken = 0
+        while true {
+            switch place {
+            case .inStream:
+                taken += unsafe input.extracting(taken...).withUnsafeBytes { unsafe run($0, into: &output) }
+                if case .inStream = place { return taken }
+            case .failed(let error):
+                guard output.byteCount > given else { throw error }
+                return taken
+            case .afterEnd:
+                return input.byteCount
+            case .atStart, .afterFirstByte, .betweenMembers, .afterMemberByte:
+                guard taken < input.byteCount else { return taken }
+                if take(unsafe input.unsafeLoad(fromUncheckedByteOffset: taken, as: UInt8.self), into: &output) { taken += 1 }
+            }
+        }
+    }
+
+    /// Decides by one byte outside of a stream where the next one belongs.
+    ///
+    /// - Returns: whether it was taken; otherwise it is to be looked at again.
+    private mutating func take(_ byte: UInt8, into output: inout OutputRawSpan) -> Bool {
+        switch place {
+        case .atStart:
+            switch format {
+            case .gzip: place = .inStream
+            case .deflate where byte & 0x0F == 8:
+                place = .afterFirstByte(byte)
+                return true
+            case .deflate: begin(window: Self.bareWindow)
+            }
+        case .afterFirstByte(let first):
+            let isHeader = first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(byte)) % 31 == 0
+            begin(window: isHeader ? Self.zlibWindow : Self.bareWindow, with: first, into: &output)
+        case .betweenMembers:
+            place = byte == Self.memberBytes.0 ? .afterMemberByte : .afterEnd
+            return true
+        case .afterMemberByte where byte == Self.memberBytes.1:
+            begin(window: Self.gzipWindow, with: Self.memberBytes.0, into: &output)
+        case .afterMemberByte: place = .afterEnd
+        case .inStream, .afterEnd, .failed: break
+        }
+        return false
+    }
+
+    // MARK: zlib
+
+    private mutating func begin(window: Int32) {
+        place = unsafe inflateReset2(stream, window) == Z_OK ? .inStream : .failed(.noMemory)
+    }
+
+    /// Begins a stream with a byte that was held back.
+    private mutating func begin(window: Int32, with byte: UInt8, into output: inout OutputRawSpan) {
+        begin(window: window)
+        guard case .inStream = place else { return }
+        _ = unsafe withUnsafeBytes(of: byte) { unsafe run($0, into: &output) }
+    }
+
+    /// - Returns: how many bytes zlib took.
+    private mutating func run(_ input: UnsafeRawBufferPointer, into output: inout OutputRawSpan) -> Int {
+        // zlib counts in 32 bits.
+        let waiting = UInt32(clamping: input.count)
+        unsafe stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        unsafe stream.pointee.avail_in = waiting
+        let status = unsafe output.withUnsafeMutableBytes { memory, count in
+            let room = UInt32(clamping: memory.count - count)
+            // Not nil where there is no room: zlib takes that for misuse.
+            unsafe stream.pointee.next_out = memory.baseAddress.map { unsafe ($0 + count).assumingMemoryBound(to: UInt8.self) }
+            unsafe stream.pointee.avail_out = room
+            let status = unsafe CZlib.inflate(stream, Z_NO_FLUSH)
+            unsafe count += Int(room - stream.pointee.avail_out)
+            return status
+        }
+        switch status {
+        case Z_OK, Z_BUF_ERROR: break  // the latter: nothing could be done, for want of input or of room
+        case Z_STREAM_END: place = format == .gzip ? .betweenMembers : .afterEnd
+        case Z_MEM_ERROR: place = .failed(.noMemory)
+        case Z_NEED_DICT: place = .failed(.malformed("a preset dictionary is needed"))
+        default: place = .failed(.malformed(unsafe stream.pointee.msg.map { unsafe String(cString: $0) } ?? "incorrect data"))
+        }
+        return unsafe Int(waiting - stream.pointee.avail_in)
+    }
+}

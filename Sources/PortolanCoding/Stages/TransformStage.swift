@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import PortolanCore
+
+/// Drives a ``BodyTransform`` between a load and its client: keeps input while the client pauses, and the end until all before it was delivered.
+///
+/// A body that is not transformed costs one branch an event.
+package final class TransformStage<Transform: BodyTransform & ~Copyable>: ResumableStage, @unchecked Sendable {
+    // … because the calls of one load, and `resume()`, are serial: what they change needs no lock.
+    package let next: any ProtocolClient
+    private let downstream: (any ResumableStage)?
+    private var transform: Transform
+    private var place = Place.passing
+    private var turn = Turn.none
+    private var kept = KeptEvents()
+
+    private enum Place {
+        /// Nothing is transformed; or the response has yet to come.
+        case passing
+        case transforming
+        /// The client paused: what comes is kept.
+        case held
+        /// The client was told the end, or wants none.
+        case over
+    }
+
+    /// Whether the client is being called, and whether it was resumed meanwhile.
+    private enum Turn { case none, delivering, resumed }
+
+    package init(_ transform: consuming Transform, next: any ProtocolClient) {
+        self.transform = transform
+        self.next = next
+        downstream = next as? any ResumableStage
+    }
+
+    // MARK: From the load
+
+    package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        if place == .over { return .stopped }
+        var response = response
+        do throws(LoadError) {
+            switch try transform.begin(&response) {
+            case .passes:
+                place = .passing
+                return next.didReceive(response, storage: storage)
+            case .transforms:
+                place = .transforming
+                turn = .delivering
+                defer { turn = .none }
+                return settle(next.didReceive(response, storage: storage))
+            case .replaces:
+                place = .transforming
+                return .keepGoing
+            }
+        } catch {
+            return fail(with: error)
+        }
+    }
+
+    package func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        switch place {
+        case .passing: return next.didLoad(bytes)
+        case .transforming:
+            var position = 0
+            let flow = advance(bytes, from: &position)
+            if flow == .pause { kept.bytes.append(bytes.extracting(position...)) }
+            return flow
+        case .held:
+            kept.bytes.append(bytes)
+            return .pause
+        case .over: return .stopped
+        }
+    }
+
+    package func didReceiveTrailers(_ fields: HTTPFields) {
+        switch place {
+        case .passing: next.didReceiveTrailers(fields)
+        case .transforming, .held: kept.trailers = fields
+        case .over: break
+        }
+    }
+
+    package func didFinishLoading() {
+        switch place {
+        case .passing: next.didFinishLoading()
+        case .transforming: _ = finish()
+        case .held: kept.end = .finished
+        case .over: break
+        }
+    }
+
+    package func didFail(with error: LoadError) {
+        switch place {
+        case .passing: next.didFail(with: error)
+        case .transforming: _ = fail(with: error)
+        case .held: kept.end = .failed(error)
+        case .over: break
+        }
+    }
+
+    package func resume() -> Flow {
+        if turn != .none {
+            // It overtakes the answer that it belongs to: whoever calls the client goes on by itself.
+            turn = .resumed
+            return .pause
+        }
+        if let flow = downstream?.resume(), flow != .keepGoing { return flow }
+        switch place {
+        case .passing, .transforming: return .keepGoing
+        case .over: return .stopped
+        case .held: place = .transforming
+        }
+        let flow = kept.bytes.take { advance($0, from: &$1) }
+        guard flow == .keepGoing, let end = kept.end else { return flow }
+        switch end {
+        case .finished: return finish()
+        case .failed(let error): return fail(with: error)
+        }
+    }
+
+    // MARK: To the client
+
+    private func advance(_ bytes: borrowing RawSpan, from position: inout Int) -> Flow {
+        turn = .delivering
+        defer { turn = .none }
+        do throws(LoadError) {
+            while true {
+                let flow = try transform.advance(bytes, from: &position, to: next)
+                if flow == .keepGoing { return flow }
+                let settled = settle(flow)
+                if settled != .keepGoing { return settled }
+            }
+        } catch {
+            return fail(with: error)
+        }
+    }
+
+    private func finish() -> Flow {
+        turn = .delivering
+        defer { turn = .none }
+        do throws(LoadError) {
+            while true {
+                let flow = try transform.finish(to: next)
+                if flow == .keepGoing { break }
+                let settled = settle(flow)
+                if settled == .pause { kept.end = .finished }
+                if settled != .keepGoing { return settled }
+            }
+        } catch {
+            return fail(with: error)
+        }
+        place = .over
+        if let trailers = kept.trailers { next.didReceiveTrailers(trailers) }
+        next.didFinishLoading()
+        return .stopped
+    }
+
+    private func fail(with error: LoadError) -> Flow {
+        place = .over
+        next.didFail(with: error)
+        return .stopped
+    }
+
+    /// Takes note of the client's answer.
+    ///
+    /// - Returns: `.keepGoing` also for a pause that was over before it began.
+    private func settle(_ answer: Flow) -> Flow {
+        var flow = answer
+        while flow == .pause, turn == .resumed {
+            turn = .delivering
+            flow = downstream?.resume() ?? .keepGoing
+        }
+        switch flow {
+        case .keepGoing: break
+        case .pause: place = .held
+        case .stopped: place = .over
+        }
+        return flow
+    }
+}
