@@ -3,7 +3,10 @@
 # Installs the Debian packages that building and testing need, where a command of theirs is missing.
 #   scripts/packages.sh [test|bench]    test, bench: what the tests or the benchmarks' peers need, too
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
+# Daemons lie where not everybody's PATH has them.
+PATH=$PATH:/usr/local/sbin:/usr/sbin
 missing=()
 need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
 need make make
@@ -16,24 +19,30 @@ need pkg-config pkg-config
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
 pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
 case ${1:-} in
-# The tests judge manifests by their JSON Schema with it, too.
-test) /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema) ;;
-bench) pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev) ;;
+test)
+    # The tests judge manifests by their JSON Schema with it, too.
+    /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema)
+    /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+    need curl curl
+    need openssl openssl
+    need nghttpd nghttp2-server
+    # Without the package apache2, which makes a service of it.
+    need apache2 apache2-bin
+    need microsocks microsocks
+    ;;
+bench)
+    pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev)
+    [ -x /usr/bin/python3 ] || missing+=(python3)
+    need openssl openssl
+    ;;
 esac
 if ! command -v swift >/dev/null 2>&1; then
     echo "swift is missing: install Swift 6.2 or later (swift.org/install), then run this again" >&2
     exit 1
 fi
-[ ${#missing[@]} -gt 0 ] || exit 0
+[ ${#missing[@]} = 0 ] || scripts/apt.sh install "${missing[@]}"
 
-echo "installing ${missing[*]}"
-root=()
-if [ "$(id -u)" != 0 ]; then
-    if ! command -v sudo >/dev/null 2>&1; then
-        echo "these packages are missing: ${missing[*]}; install them as root: apt-get install ${missing[*]}" >&2
-        exit 1
-    fi
-    root=(sudo)
-fi
-"${root[@]}" apt-get update -qq
-"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+case ${1:-} in
+test) scripts/servers.sh nginx squid httpbin ;;
+bench) scripts/servers.sh nginx ;;
+esac

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nginx: one process with many ports, and another for the benchmarks."""
+
+from .group import Server
+from .site import sparse
+
+# One process: with a master, the workers would outlive a kill of it.
+HEAD = """
+daemon off;
+master_process off;
+pid {folder}/pid;
+error_log {folder}/error.log {level};
+events {{ worker_connections 16384; }}
+http {{
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+"""
+
+# One line a request, for tests that ask what reached a server and on which connection.
+LOG = """
+    log_format portolan escape=json '{{"port":$server_port,"method":"$request_method","target":"$request_uri","protocol":"$server_protocol",'
+        '"status":$status,"connection":$connection,"requests":$connection_requests,"received":$request_length,"sent":$bytes_sent,"completion":"$request_completion"}}';
+    access_log {folder}/access.log portolan;
+    types {{ text/html html; text/plain txt; application/octet-stream bin; }}
+    default_type application/octet-stream;
+    server_names_hash_bucket_size 128;
+    client_max_body_size 0;
+    absolute_redirect off;
+    gzip on;
+    gzip_min_length 100;
+    gzip_types text/plain;
+    gzip_vary on;
+    ssl_certificate {certificates}/good.pem;
+    ssl_certificate_key {certificates}/good.key;
+    ssl_session_cache shared:all:1m;
+    ssl_protocols TLSv1.2 TLSv1.3;
+"""
+
+ECHO = r"""
+            default_type text/plain;
+            return 200 "method=$request_method\ntarget=$request_uri\nprotocol=$server_protocol\nhost=$http_host\nconnection=$connection\nrequests=$connection_requests\ntls=$ssl_protocol\nalpn=$ssl_alpn_protocol\nname=$ssl_server_name\nresumed=$ssl_session_reused\nclient=$ssl_client_verify\nsubject=$ssl_client_s_dn\naccept-encoding=$http_accept_encoding\nuser-agent=$http_user_agent\nauthorization=$http_authorization\ncookie=$http_cookie\nrange=$http_range\nexpect=$http_expect\n";
+"""
+
+LOCATIONS = """
+        root {site};
+        location = /echo {{ {echo} }}
+        location = /sink {{ return 200 "taken\\n"; }}
+        location = /consume {{ proxy_pass http://127.0.0.1:{http}/sink; proxy_http_version 1.1; }}
+        location /limited/ {{ client_max_body_size 1k; root {site}/uploads; dav_methods PUT; }}
+        location /uploads/ {{ dav_methods PUT DELETE; create_full_put_path on; }}
+        location /private/ {{ auth_basic "Harbour"; auth_basic_user_file {folder}/users; }}
+        location /quay/ {{ alias {site}/private/; auth_basic "Quay"; auth_basic_user_file {folder}/users; }}
+        location /chunked/ {{ alias {site}/; gzip off; ssi on; ssi_types *; }}
+        location /trailers/ {{ alias {site}/; gzip off; add_trailer X-Checksum abc; add_trailer X-Status "$status"; }}
+        location /slow/ {{ alias {site}/; gzip off; limit_rate $arg_rate; }}
+        location /pressed/ {{ alias {site}/pressed/; gzip_static always; }}
+        location /closing/ {{ alias {site}/; keepalive_timeout 0; }}
+        location = /cookies {{ add_header Set-Cookie "a=1; Path=/"; add_header Set-Cookie "b=2; Path=/; HttpOnly"; return 200 "baked\\n"; }}
+        location = /hangup {{ return 444; }}
+        location = /parts {{ default_type "multipart/x-mixed-replace; boundary=frame"; }}
+        location /coded/ {{ gzip off; {codings} }}
+        location = /redirect/relative {{ return 302 ../echo; }}
+        location = /redirect/loop {{ return 302 /redirect/loop; }}
+        location = /redirect/to {{ return 302 $arg_url; }}
+        location ~ ^/redirect/(?<code>301|302|303|307|308)$ {{ rewrite ^ /redirecting/$code last; }}
+{redirects}
+{statuses}
+"""
+
+REDIRECTS = [301, 302, 303, 307, 308]
+STATUSES = [201, 202, 204, 205, 304, 400, 403, 404, 405, 408, 409, 410, 413, 416, 418, 421, 425, 429, 500, 501, 502, 503, 504, 599]
+CODINGS = {
+    "gzip": "gzip", "x-gzip": "x-gzip", "members": "gzip", "deflate": "deflate", "raw-deflate": "deflate", "twice": "deflate, gzip",
+    "unknown": "zebra", "cut": "gzip", "bomb": "gzip",
+}
+
+# Endpoint, whether it speaks HTTP/2, and what its server block says besides.
+SECURE = [
+    ("nginx.https", True, ""),
+    ("nginx.https1", False, ""),
+    ("nginx.expired", True, "ssl_certificate {c}/expired.pem; ssl_certificate_key {c}/expired.key;"),
+    ("nginx.notYetValid", True, "ssl_certificate {c}/not-yet-valid.pem; ssl_certificate_key {c}/not-yet-valid.key;"),
+    ("nginx.wrongName", True, "ssl_certificate {c}/wrong-name.pem; ssl_certificate_key {c}/wrong-name.key;"),
+    ("nginx.selfSigned", True, "ssl_certificate {c}/self-signed.pem; ssl_certificate_key {c}/self-signed.key;"),
+    ("nginx.untrusted", True, "ssl_certificate {c}/untrusted.pem; ssl_certificate_key {c}/untrusted.key;"),
+    ("nginx.intermediate", True, "ssl_certificate {c}/chain.pem; ssl_certificate_key {c}/by-intermediate.key;"),
+    ("nginx.incompleteChain", True, "ssl_certificate {c}/by-intermediate.pem; ssl_certificate_key {c}/by-intermediate.key;"),
+    ("nginx.clientOptional", True, "ssl_client_certificate {c}/client-ca.pem; ssl_verify_client optional;"),
+    ("nginx.clientRequired", True, "ssl_client_certificate {c}/client-ca.pem; ssl_verify_client on;"),
+    ("nginx.tls12", True, "ssl_protocols TLSv1.2;"),
+    ("nginx.tls13", True, "ssl_protocols TLSv1.3;"),
+    ("nginx.reusedThrice", True, "keepalive_requests 3;"),
+]
+
+
+def servers(spot):
+    program = spot.program("nginx")
+    folder = spot.folder_for("nginx")
+    certificates = spot.authority.folder
+    (folder / "users").write_text("ishmael:{PLAIN}call-me\n")
+    pressed = spot.site / "pressed"
+    pressed.mkdir(exist_ok=True)
+    (pressed / "page.html.gz").write_bytes((spot.site / "coded" / "gzip").read_bytes())
+
+    http = spot.endpoint("nginx.http", "http", ipv6=True)
+    common = LOCATIONS.format(
+        site=spot.site, folder=folder, echo=ECHO, http=http, codings=coded_locations(), redirects=redirects(), statuses=statuses())
+    blocks = [
+        block(spot, "nginx.http", http, "", "", common),
+        block(spot, "nginx.http2", spot.endpoint("nginx.http2", "http"), "http2", "", common),
+        block(spot, "nginx.brief", spot.endpoint("nginx.brief", "http"), "", "keepalive_requests 3; keepalive_timeout 1s;", common),
+    ]
+    for name, http2, words in SECURE:
+        port = spot.endpoint(name, "https", ipv6=True)
+        blocks.append(block(spot, name, port, "ssl http2" if http2 else "ssl", words.format(c=certificates), common))
+
+    head = HEAD + LOG
+    configuration = head.format(folder=folder, certificates=certificates, level="info") + "\n".join(blocks) + "}\n"
+    spot.files["nginx.log"] = folder / "access.log"
+    spot.values.update({"user": "ishmael", "password": "call-me"})
+    (folder / "access.log").touch()
+    ports = [value["port"] for name, value in spot.endpoints.items() if name.startswith("nginx.")]
+    return [run(program, "nginx", folder, configuration, ports)]
+
+
+def block(spot, name, port, protocol, words, locations):
+    listen = f"listen 127.0.0.1:{port} {protocol};"
+    if spot.endpoints[name]["ipv6"]:
+        listen += f" listen [::1]:{port} ipv6only=on {protocol};"
+    return f"    server {{ {listen} {words}\n{locations}    }}\n"
+
+
+def coded_locations():
+    return " ".join(
+        f'location = /coded/{name} {{ default_type text/plain; add_header Content-Encoding "{coding}"; }}' for name, coding in CODINGS.items())
+
+
+def redirects():
+    return "\n".join(f"        location = /redirecting/{code} {{ internal; return {code} /echo; }}" for code in REDIRECTS)
+
+
+def statuses():
+    return "\n".join(f'        location = /status/{code} {{ return {code} "{code}\\n"; }}' for code in STATUSES)
+
+
+def bench_servers(spot):
+    """Nothing that costs time: no log, no compression, no end to a connection; files through sendfile."""
+    program = spot.program("nginx")
+    folder = spot.folder_for("bench")
+    root = spot.folder_for("bench-files")
+    (root / "1KiB").write_bytes(bytes(1024))
+    (root / "64KiB").write_bytes(bytes(65536))
+    (root / "1MiB").write_bytes(bytes(1 << 20))
+    sparse(root / "1GiB", 1 << 30)
+    http, https = spot.endpoint("bench.http", "http"), spot.endpoint("bench.https", "https")
+    configuration = HEAD.format(folder=folder, level="error") + f"""
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 3600s;
+    open_file_cache max=16;
+    default_type application/octet-stream;
+    client_max_body_size 0;
+    ssl_certificate {spot.authority.folder}/good.pem;
+    ssl_certificate_key {spot.authority.folder}/good.key;
+    root {root};
+    location_placeholder
+}}
+"""
+    server = 'location = /sink { return 204; }'
+    configuration = configuration.replace(
+        "location_placeholder",
+        f"server {{ listen 127.0.0.1:{http}; {server} }} server {{ listen 127.0.0.1:{https} ssl http2; http2_max_concurrent_streams 1024; {server} }}")
+    return [run(program, "bench", folder, configuration, [http, https])]
+
+
+def run(program, name, folder, configuration, ports):
+    path = folder / "nginx.conf"
+    path.write_text(configuration)
+    # What it says before it has read its configuration goes to a file of the system's without -e.
+    return Server(name, [program, "-e", folder / "error.log", "-p", folder, "-c", path], ports, folder / "error.log")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""squid: a forward proxy that anybody may use, and one for those who know the password."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+from .group import Server
+from .place import UNPACKED, Missing
+
+CONFIGURATION = """
+http_port 127.0.0.1:{open}
+http_port 127.0.0.1:{locked} name=locked
+visible_hostname portolan.test
+pid_filename none
+cache deny all
+cache_log {folder}/cache.log
+logformat brief %ts.%03tu %>a %>lp %Ss/%03>Hs %rm %ru %[un %<st
+access_log stdio:{folder}/access.log brief
+buffered_logs off
+cache_store_log none
+coredump_dir {folder}
+shutdown_lifetime 0 seconds
+client_persistent_connections on
+pinger_enable off
+unlinkd_program {helpers}/unlinkd
+netdb_filename none
+mime_table {share}/mime.conf
+icon_directory {share}/icons
+error_directory {share}-langpack/templates
+err_page_stylesheet {folder}/none.css
+auth_param basic program {helpers}/basic_ncsa_auth {folder}/users
+auth_param basic realm Strait
+auth_param basic children 1 startup=1
+acl known proxy_auth REQUIRED
+acl at_locked myportname locked
+http_access deny at_locked !known
+http_access allow all
+workers 1
+"""
+
+
+def servers(spot):
+    program = pathlib.Path(spot.program("squid"))
+    folder = spot.folder_for("squid")
+    root = program.parents[2]
+    if root == UNPACKED and os.geteuid() == 0:
+        root = copy(root, folder)
+        program = root / "usr/sbin/squid"
+    helpers, share = root / "usr/lib/squid", root / "usr/share/squid"
+    if not helpers.exists() or not share.exists():
+        raise Missing(f"squid's files are not below {root}/usr: run scripts/packages.sh test")
+    (folder / "users").write_text("ishmael:" + crypted("call-me") + "\n")
+    (folder / "none.css").write_text("")
+    (folder / "access.log").touch()
+    ports = {name: spot.endpoint(f"squid.{name}", "http") for name in ["open", "locked"]}
+    (folder / "squid.conf").write_text(CONFIGURATION.format(folder=folder, helpers=helpers, share=share, **ports))
+    spot.files["squid.log"] = folder / "access.log"
+    for name in ["access.log", "users", "squid.conf"]:
+        (folder / name).chmod(0o666)
+    command = [program, "-N", "-f", folder / "squid.conf"]
+    return [Server("squid", command, list(ports.values()), folder / "output.log", unprivileged=True)]
+
+
+def copy(root, folder):
+    """Where this one is root, squid is nobody, who may not be able to reach a checkout in somebody's home."""
+    there = folder / "root"
+    for part in ["usr/sbin", "usr/lib/squid", "usr/share/squid/icons", "usr/share/squid-langpack/templates"]:
+        shutil.copytree(root / part, there / part, symlinks=True)
+    shutil.copy(root / "usr/share/squid/mime.conf", there / "usr/share/squid/mime.conf")
+    return there
+
+
+def crypted(password):
+    """As the helper compares it (crypt(3), SHA-512): openssl has it, and Python's own is going away."""
+    return subprocess.run(["openssl", "passwd", "-5", password], check=True, capture_output=True, text=True).stdout.strip()
