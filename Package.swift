@@ -64,6 +64,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        // The servers of the tests; no product.
+        .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
+        .target(
+            name: "ServerSupport", dependencies: ["PortolanCore", "CServerSupport"], path: "Tests/ServerSupport", swiftSettings: strict),
         // What `make fuzz` runs, for FuzzReplayTests; no product.
         .target(
             name: "FuzzTargets", dependencies: ["Portolan", logging], path: "Fuzzing/Targets", swiftSettings: strict),
@@ -101,6 +105,7 @@ let package = Package(
             name: "PortolanCLITests", dependencies: ["PortolanCLI", "Portolan", "PortolanJSON", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
+        .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
         .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI"], swiftSettings: strict),
     ],

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// `Tests/Servers/serve`: it ends when its standard input does, and nobody else has the other end of that, so it ends with this process, however this ends.
+final class ServingProcess: Sendable {
+    private let input: Descriptor
+    private let output: Descriptor
+    private let identifier: pid_t
+
+    init(_ program: String, _ arguments: [String]) throws {
+        let (childInput, input) = try SystemCalls.pipe()
+        let (output, childOutput) = try SystemCalls.pipe()
+        identifier = try Self.spawn([program] + arguments, input: childInput, output: childOutput)
+        self.input = input
+        self.output = output
+    }
+
+    deinit {
+        input.close()
+        SystemCalls.waitForEnd(of: identifier)
+    }
+
+    /// Waits for it.
+    func firstLine() throws -> [UInt8] {
+        var line: [UInt8] = []
+        while line.last != UInt8(ascii: "\n") {
+            guard let bytes = try SystemCalls.read(output), !bytes.isEmpty else {
+                throw ServerError(
+                    "Tests/Servers/serve ended before its servers were ready; it said why on standard error. Run scripts/packages.sh test")
+            }
+            line += bytes
+        }
+        return line
+    }
+
+    private static func spawn(_ words: [String], input: Descriptor, output: Descriptor) throws -> pid_t {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_adddup2(&actions, input.number, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, output.number, 1)
+
+        // The threads of Swift's pools have every signal blocked, and a child would inherit that.
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var nothing = sigset_t()
+        unsafe sigemptyset(&nothing)
+        unsafe posix_spawnattr_setsigmask(&attributes, &nothing)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+
+        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
+        defer { for index in unsafe arguments.indices { unsafe free(arguments[index]) } }
+        var child: pid_t = 0
+        let result = unsafe posix_spawn(&child, words[0], &actions, &attributes, &arguments, environ)
+        guard result == 0 else { throw ServerError(call: "starting \(words[0])", errno: result) }
+        return child
+    }
+}
+
+extension SystemCalls {
+    static func waitForEnd(of child: pid_t) {
+        while waitpid(child, nil, 0) < 0, errno == EINTR {}
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CServerSupport
+import Glibc
+
+/// The loopback address that a server of the tests is bound to.
+package enum Loopback: Sendable {
+    case ipv4, ipv6
+
+    /// As a URL has it.
+    package var host: String {
+        switch self {
+        case .ipv4: "127.0.0.1"
+        case .ipv6: "[::1]"
+        }
+    }
+}
+
+extension SystemCalls {
+    /// A stream socket that does not block, bound to `port`, or to one that the kernel gives where that is 0.
+    static func boundSocket(_ loopback: Loopback, port: Int) throws -> Descriptor {
+        let socket = try openSocket(loopback)
+        try setOption(SO_REUSEADDR, to: 1, on: socket)
+        guard let port = UInt16(exactly: port) else { throw ServerError("\(port) is no port") }
+        let result = unsafe withAddress(loopback, port) { address, length in unsafe bind(socket.number, address, length) }
+        try check("bind to port \(port)", result)
+        return socket
+    }
+
+    static func openSocket(_ loopback: Loopback) throws -> Descriptor {
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        return Descriptor(try check("socket", socket(loopback == .ipv4 ? AF_INET : AF_INET6, kind, 0)))
+    }
+
+    static func listen(_ socket: Descriptor, backlog: Int32) throws {
+        try check("listen", Glibc.listen(socket.number, backlog))
+    }
+
+    /// Starts to connect, and does not wait for it.
+    static func connect(_ socket: Descriptor, _ loopback: Loopback, port: Int) throws {
+        let result = unsafe withAddress(loopback, UInt16(truncatingIfNeeded: port)) { address, length in
+            unsafe Glibc.connect(socket.number, address, length)
+        }
+        guard result == 0 || errno == EINPROGRESS else { throw ServerError(call: "connect", errno: errno) }
+    }
+
+    /// - Returns: `nil` where nobody is waiting.
+    static func accept(_ listener: Descriptor) throws -> Descriptor? {
+        let number = accept4(listener.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
+        if number >= 0 { return Descriptor(number) }
+        guard [EAGAIN, EINTR, ECONNABORTED].contains(errno) else { throw ServerError(call: "accept", errno: errno) }
+        return nil
+    }
+
+    static func port(of socket: Descriptor) throws -> Int {
+        var address = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let result = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+            unsafe getsockname(socket.number, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
+        }
+        try check("getsockname", result)
+        // It lies at the same place in both kinds.
+        return Int(UInt16(bigEndian: address.sin6_port))
+    }
+
+    // MARK: Options and ends
+
+    /// Each `send` becomes a packet.
+    static func sendAtOnce(_ socket: Descriptor) throws {
+        var value: Int32 = 1
+        try check(
+            "setsockopt", unsafe setsockopt(socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &value, socklen_t(MemoryLayout<Int32>.size)))
+    }
+
+    /// A close of the socket is then a reset, and what was sent but has not arrived is thrown away.
+    static func resetOnClose(_ socket: Descriptor) throws {
+        var value = linger(l_onoff: 1, l_linger: 0)
+        try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size)))
+    }
+
+    static func setOption(_ option: Int32, to number: Int32, on socket: Descriptor) throws {
+        var value = number
+        try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size)))
+    }
+
+    /// The peer reads to the end; it may still send.
+    static func endSending(_ socket: Descriptor) {
+        _ = shutdown(socket.number, Int32(SHUT_WR))
+    }
+
+    private static func withAddress(
+        _ loopback: Loopback, _ port: UInt16, _ body: (UnsafePointer<sockaddr>?, socklen_t) -> Int32
+    ) -> Int32 {
+        switch loopback {
+        case .ipv4:
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            return unsafe withUnsafeBytes(of: &address) { bytes in
+                unsafe body(bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            }
+        case .ipv6:
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            address.sin6_addr = in6addr_loopback
+            return unsafe withUnsafeBytes(of: &address) { bytes in
+                unsafe body(bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A real server that `Tests/Servers/serve` starts; `Tests/Servers/README.md` says what each serves.
+package enum TestServer: String, CaseIterable, Sendable {
+    case nginxHTTP = "nginx.http"
+    case nginxHTTP2 = "nginx.http2"
+    case nginxBrief = "nginx.brief"
+    case nginxHTTPS = "nginx.https"
+    case nginxHTTPS1 = "nginx.https1"
+    case nginxReusedThrice = "nginx.reusedThrice"
+    case nginxExpired = "nginx.expired"
+    case nginxNotYetValid = "nginx.notYetValid"
+    case nginxWrongName = "nginx.wrongName"
+    case nginxSelfSigned = "nginx.selfSigned"
+    case nginxUntrusted = "nginx.untrusted"
+    case nginxIntermediate = "nginx.intermediate"
+    case nginxIncompleteChain = "nginx.incompleteChain"
+    case nginxClientOptional = "nginx.clientOptional"
+    case nginxClientRequired = "nginx.clientRequired"
+    case nginxTLS12 = "nginx.tls12"
+    case nginxTLS13 = "nginx.tls13"
+    case nghttpdHTTPS = "nghttpd.https"
+    case nghttpdHTTP = "nghttpd.http"
+    case nghttpdTrailers = "nghttpd.trailers"
+    case nghttpdEarly = "nghttpd.early"
+    case nghttpdEcho = "nghttpd.echo"
+    case nghttpdOne = "nghttpd.one"
+    case nghttpdNarrow = "nghttpd.narrow"
+    case nghttpdPadded = "nghttpd.padded"
+    case nghttpdPush = "nghttpd.push"
+    case apacheHTTP = "apache.http"
+    case apacheHTTPS = "apache.https"
+    case apacheClientRequired = "apache.clientRequired"
+    case squidOpen = "squid.open"
+    case squidLocked = "squid.locked"
+    case socksOpen = "socks.open"
+    case socksLocked = "socks.locked"
+    case httpbin = "httpbin.http"
+
+    /// The part of `serve` that starts it: `nginx` of `nginx.http`.
+    var part: String { String(rawValue.prefix { $0 != "." }) }
+}
+
+/// A file that `serve` makes.
+package enum TestFile: String, CaseIterable, Sendable {
+    /// The authority that tests trust.
+    case authority = "ca"
+    case unknownAuthority = "unknownCA"
+    /// The certificate of most servers.
+    case goodCertificate = "good"
+    case clientCertificate
+    /// PKCS #8; its encrypted form has the password ``TestServers/clientKeyPassword``.
+    case clientKey
+    case clientEncryptedKey
+    case clientPKCS12
+    /// Of a client that the servers refuse.
+    case refusedCertificate
+    case refusedKey
+    case nginxLog = "nginx.log"
+    case squidLog = "squid.log"
+    case socksOpenLog = "socks.open.log"
+    case socksLockedLog = "socks.locked.log"
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A port at which nobody listens, and nobody else will: a connection to it is refused.
+package final class RefusingPort: Sendable {
+    package let port: Int
+    private let socket: Descriptor
+
+    package init(on loopback: Loopback = .ipv4, port: Int = 0) throws {
+        socket = try SystemCalls.boundSocket(loopback, port: port)
+        self.port = try SystemCalls.port(of: socket)
+    }
+}
+
+/// A port whose queue is full: a connection to it is neither made nor refused (listen(2)).
+package final class BlackHolePort: Sendable {
+    package let port: Int
+    private let listener: Descriptor
+    private let fillers: [Descriptor]
+
+    package init(on loopback: Loopback = .ipv4, port: Int = 0) throws {
+        listener = try SystemCalls.boundSocket(loopback, port: port)
+        self.port = try SystemCalls.port(of: listener)
+        try SystemCalls.listen(listener, backlog: 0)
+        fillers = try Self.fill(loopback, self.port)
+    }
+
+    /// Connects until one has to wait. On loopback a connection is made or not before the call returns; the wait is for a kernel that takes longer.
+    private static func fill(_ loopback: Loopback, _ port: Int) throws -> [Descriptor] {
+        var fillers: [Descriptor] = []
+        while fillers.count < 128 {
+            let filler = try SystemCalls.openSocket(loopback)
+            try SystemCalls.connect(filler, loopback, port: port)
+            fillers.append(filler)
+            if SystemCalls.wait(for: [(filler, Int32(POLLOUT))], milliseconds: 50)[0] == 0 { return fillers }
+        }
+        throw ServerError("port \(port) takes 128 connections, though its queue was to hold none")
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+
+/// `curl`, which trusts the authority of the tests, and no proxy that the environment names.
+enum Curl {
+    struct Outcome {
+        let status: Int32
+        let output: String
+    }
+
+    static func run(_ arguments: String...) throws -> Outcome { try run(arguments) }
+
+    static func run(_ arguments: [String]) throws -> Outcome {
+        let pipe = Pipe()
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        let authority = try TestServers.shared.path(of: .authority)
+        process.arguments = ["curl", "-sS", "--noproxy", "*", "--max-time", "30", "--cacert", authority] + arguments
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return Outcome(status: process.terminationStatus, output: String(decoding: output, as: UTF8.self))
+    }
+}

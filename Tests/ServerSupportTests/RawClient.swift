@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+@testable import ServerSupport
+
+/// A socket that blocks for as long as a test may take, at the other end of a ``ScriptedServer``.
+struct RawClient {
+    /// How the server's direction ended.
+    enum End: Equatable {
+        case closed, reset
+    }
+
+    private let socket: Descriptor
+
+    init(to port: Int, on loopback: Loopback = .ipv4) throws {
+        socket = try SystemCalls.openSocket(loopback)
+        try SystemCalls.connect(socket, loopback, port: port)
+        _ = SystemCalls.wait(for: [(socket, Int32(POLLOUT))])
+        // Of a connection that was refused this is the error.
+        _ = try SystemCalls.send([], to: socket)
+    }
+
+    func send(_ text: String) throws {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            _ = SystemCalls.wait(for: [(socket, Int32(POLLOUT))])
+            rest = rest.dropFirst(try SystemCalls.send(rest, to: socket))
+        }
+    }
+
+    func endSending() { SystemCalls.endSending(socket) }
+
+    func close() { socket.close() }
+
+    /// The next bytes, nothing at the end.
+    func receive() throws -> [UInt8] {
+        while true {
+            _ = SystemCalls.wait(for: [(socket, Int32(POLLIN))])
+            if let bytes = try SystemCalls.read(socket) { return bytes }
+        }
+    }
+
+    /// All that comes, and how it ends.
+    func receiveAll() -> (text: String, end: End) {
+        var all: [UInt8] = []
+        do {
+            while true {
+                let bytes = try receive()
+                if bytes.isEmpty { return (String(decoding: all, as: UTF8.self), .closed) }
+                all += bytes
+            }
+        } catch {
+            return (String(decoding: all, as: UTF8.self), .reset)
+        }
+    }
+
+    /// Whether anything has come, or comes within the time.
+    func receives(within milliseconds: Int32) -> Bool {
+        SystemCalls.wait(for: [(socket, Int32(POLLIN))], milliseconds: milliseconds)[0] != 0
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import ServerSupport
+
+@Suite(.timeLimit(.minutes(1))) struct ScriptedServerTests {
+    private static let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test func aRequestIsRecordedAndAnswered() throws {
+        let server = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 204 No Content\r\n\r\n"))
+        let client = try RawClient(to: server.port)
+        try client.send(Self.request)
+        #expect(client.receiveAll() == ("HTTP/1.1 204 No Content\r\n\r\n", .closed))
+        #expect(server.connections.map(\.text) == [Self.request])
+    }
+
+    @Test func anAnswerWaitsForTheHead() throws {
+        let server = try ScriptedServer(ScriptedServer.answering("x"))
+        let client = try RawClient(to: server.port)
+        // The last line end is one character.
+        try client.send(String(Self.request.dropLast()))
+        #expect(!client.receives(within: 20))
+        try client.send("\r\n")
+        #expect(client.receiveAll().text == "x")
+    }
+
+    @Test func severalExchangesShareAConnection() throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: "one"), .receiveHead, .receive(3), .send(text: "two")])
+        let client = try RawClient(to: server.port)
+        // The second request comes with the first.
+        try client.send(Self.request + Self.request + "abc")
+        #expect(client.receiveAll() == ("onetwo", .closed))
+    }
+
+    @Test func bytesComeOneByOne() throws {
+        let server = try ScriptedServer([.sendByteByByte(Array("slowly".utf8))])
+        #expect(try RawClient(to: server.port).receiveAll() == ("slowly", .closed))
+    }
+
+    @Test func theTestSaysWhen() async throws {
+        let (arrived, may) = (try Gate(), try Gate())
+        let server = try ScriptedServer([.receiveHead, .open(arrived), .wait(may), .send(text: "now")])
+        let client = try RawClient(to: server.port)
+        #expect(!arrived.isOpen)
+        try client.send(Self.request)
+        try await arrived.wait()
+        #expect(!client.receives(within: 20))
+        may.open()
+        #expect(client.receiveAll().text == "now")
+    }
+
+    @Test func aResetOvertakes() throws {
+        let server = try ScriptedServer([.receiveHead, .reset])
+        let client = try RawClient(to: server.port)
+        try client.send(Self.request)
+        #expect(client.receiveAll() == ("", .reset))
+    }
+
+    @Test func afterAHalfCloseItStillReceives() async throws {
+        let server = try ScriptedServer([.halfClose, .receive(4), .close])
+        let client = try RawClient(to: server.port)
+        #expect(client.receiveAll() == ("", .closed))
+        try client.send("late")
+        try await server.waitUntilClosed()
+        #expect(server.connections[0].text == "late")
+    }
+
+    @Test func itReadsToTheEnd() async throws {
+        let server = try ScriptedServer([.receiveToEnd, .send(text: "all")])
+        let client = try RawClient(to: server.port)
+        try client.send("abc")
+        client.endSending()
+        #expect(client.receiveAll().text == "all")
+        #expect(server.connections[0].text == "abc")
+    }
+
+    @Test func endlessStepsEndWithThePeer() async throws {
+        let server = try ScriptedServer([.forever([.send(text: String(repeating: "x", count: 1000))])])
+        let client = try RawClient(to: server.port)
+        #expect(try !client.receive().isEmpty)
+        client.close()
+        try await server.waitUntilClosed()
+    }
+
+    @Test func aStallEndsWithThePeer() async throws {
+        let server = try ScriptedServer([.stall, .close])
+        let client = try RawClient(to: server.port)
+        try client.send("unread")
+        try await server.waitForConnections(1)
+        #expect(server.openConnections == 1)
+        client.close()
+        try await server.waitUntilClosed()
+        #expect(server.connections[0].received.isEmpty)
+    }
+
+    @Test func eachConnectionHasItsScript() throws {
+        let server = try ScriptedServer([.send(text: "first")], [.send(text: "other")])
+        let texts = try (0..<3).map { _ in try RawClient(to: server.port).receiveAll().text }
+        #expect(texts == ["first", "other", "other"])
+    }
+
+    @Test func afterItsLastConnectionItRefuses() async throws {
+        let server = try ScriptedServer([], accepting: 1)
+        _ = try RawClient(to: server.port).receiveAll()
+        try await server.waitUntilClosed()
+        // The listener is closed after the script has been started, so it may still be there, but nobody accepts.
+        let isServed = (try? RawClient(to: server.port).receiveAll().end) == .closed
+        #expect(!isServed)
+        #expect(server.connections.count == 1)
+    }
+
+    @Test(
+        arguments: [[.stall], [.receiveHead], [.forever([.send([0])])], [.forever([])], [.wait(try Gate())], []] as [[ScriptedServer.Step]])
+    func closingEndsEveryScript(_ script: [ScriptedServer.Step]) async throws {
+        let server = try ScriptedServer(script)
+        let client = try RawClient(to: server.port)
+        try await server.waitForConnections(1)
+        server.close()
+        #expect(server.openConnections == 0)
+        _ = client.receiveAll()
+    }
+
+    @Test func nothingIsLeftOpen() throws {
+        // Others' tests open and close descriptors at the same time: only those of its own port count.
+        var server: ScriptedServer? = try ScriptedServer([.stall])
+        let port = try #require(server?.port)
+        let client = try RawClient(to: port)
+        server = nil
+        #expect(client.receiveAll().text.isEmpty)
+        #expect(throws: ServerError.self) { try RawClient(to: port) }
+    }
+
+    @Test func aWaitEndsWithItsTask() async throws {
+        let gate = try Gate()
+        let waiting = Task { try await gate.wait() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+
+    @Test(arguments: [Loopback.ipv4, .ipv6])
+    func aPortRefuses(_ loopback: Loopback) throws {
+        guard let refusing = try? RefusingPort(on: loopback) else { return }
+        #expect(throws: ServerError.self) { try RawClient(to: refusing.port, on: loopback) }
+    }
+
+    @Test(arguments: [Loopback.ipv4, .ipv6])
+    func aBlackHoleDoesNotAnswer(_ loopback: Loopback) throws {
+        guard let hole = try? BlackHolePort(on: loopback) else { return }
+        let socket = try SystemCalls.openSocket(loopback)
+        try SystemCalls.connect(socket, loopback, port: hole.port)
+        #expect(SystemCalls.wait(for: [(socket, Int32(POLLOUT))], milliseconds: 200) == [0])
+    }
+
+    @Test func aServerMayUseThePortOfTheOtherFamily() throws {
+        guard let refusing = try? RefusingPort(on: .ipv6) else { return }
+        let server = try ScriptedServer([.send(text: "four")], port: refusing.port)
+        #expect(try RawClient(to: server.port).receiveAll().text == "four")
+    }
+}
