@@ -30,11 +30,14 @@ class Place:
 
     def __enter__(self):
         sweep()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
+        making = pathlib.Path(tempfile.mkdtemp(prefix="portolan-making-"))
         # A server that drops root's rights has to come in; the keys in here are worth nothing elsewhere.
-        self.folder.chmod(0o755)
-        self.lock = open(self.folder / "lock", "w")
+        making.chmod(0o755)
+        self.lock = open(making / "lock", "w")
         fcntl.flock(self.lock, fcntl.LOCK_EX)
+        # It gets the name by which others sweep once they can see that somebody holds it.
+        self.folder = making.with_name(making.name.replace("portolan-making-", PREFIX))
+        making.rename(self.folder)
         return self
 
     def __exit__(self, *_):
@@ -80,7 +83,7 @@ def sweep():
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
-            # Held, somebody else's, or just being made.
+            # Held, or somebody else's.
             continue
 
 

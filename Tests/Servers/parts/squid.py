@@ -19,6 +19,7 @@ cache_log {folder}/cache.log
 logformat brief %ts.%03tu %>a %>lp %Ss/%03>Hs %rm %ru %[un %<st
 access_log stdio:{folder}/access.log brief
 buffered_logs off
+strip_query_terms off
 cache_store_log none
 coredump_dir {folder}
 shutdown_lifetime 0 seconds
