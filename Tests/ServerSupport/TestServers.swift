@@ -38,8 +38,7 @@ package struct TestServers: Sendable {
 
     /// - Parameter parts: as `serve --list` says; all where there are none.
     package init(parts: [String] = []) throws {
-        let program = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Servers/serve").path
+        let program = URL(fileURLWithPath: "../Servers/serve", relativeTo: URL(fileURLWithPath: #filePath)).standardizedFileURL.path
         process = try ServingProcess(program, parts.flatMap { ["--only", $0] })
         let line = try process.firstLine()
         do {
