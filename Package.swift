@@ -42,12 +42,12 @@ let package = Package(
     targets: [
         .target(name: "CPortolan"),
         .systemLibrary(name: "CSecureGetenv"),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
-        .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CZlib", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(
             name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", httpTypes, logging] + nio,
             swiftSettings: strict),

@@ -20,6 +20,7 @@ let package = Package(
         // Named, for the identity of a package at a path is the name of its folder, and a checkout may have any.
         .package(name: "portolan", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
     ],
     targets: [
         .systemLibrary(name: "CTally"),
@@ -31,6 +32,7 @@ let package = Package(
                 "CTally", "CCurl", "CZlib",
                 .product(name: "Portolan", package: "portolan"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
             ],
             swiftSettings: strict),
         .testTarget(name: "BenchTests", dependencies: ["bench"], swiftSettings: strict),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CZlib
+internal import CPortolanZlib
 
 /// Decodes gzip or deflate, piece by piece, into memory of the caller's.
 ///
@@ -139,7 +139,7 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
             // Not nil where there is no room: zlib takes that for misuse.
             unsafe stream.pointee.next_out = memory.baseAddress.map { unsafe ($0 + count).assumingMemoryBound(to: UInt8.self) }
             unsafe stream.pointee.avail_out = room
-            let status = unsafe CZlib.inflate(stream, Z_NO_FLUSH)
+            let status = unsafe CPortolanZlib.inflate(stream, Z_NO_FLUSH)
             unsafe count += Int(room - stream.pointee.avail_out)
             return status
         }

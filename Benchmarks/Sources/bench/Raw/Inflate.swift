@@ -20,7 +20,7 @@ enum Inflate {
         defer { unsafe output.deallocate() }
         var isComplete = false
         try unsafe ReadLoop.read(path) { piece in
-            unsafe stream.next_in = UnsafeMutablePointer(mutating: piece.baseAddress?.assumingMemoryBound(to: UInt8.self))
+            unsafe stream.next_in = piece.baseAddress?.assumingMemoryBound(to: UInt8.self)
             unsafe stream.avail_in = UInt32(piece.count)
             repeat {
                 unsafe stream.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
