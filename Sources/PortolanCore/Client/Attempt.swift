@@ -253,6 +253,10 @@ extension Attempt {
         _ = end(.step)
     }
 
+    package func didTransfer(_ report: TransferReport) {
+        next.didTransfer(report)
+    }
+
     package func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
         guard begin(.newBody) else { return answer(nil) }
         let reply = Reply(answer, fallback: .some(nil))

@@ -20,6 +20,7 @@ extension ClientStage {
         next.didSend(bodyBytes: bodyBytes, total: total, expected: expected)
     }
     public func didReach(_ step: LoadStep) { next.didReach(step) }
+    public func didTransfer(_ report: TransferReport) { next.didTransfer(report) }
     public func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) { next.needsNewBody(answer) }
     public func didReceive(_ challenge: AuthenticationChallenge) { next.didReceive(challenge) }
     public func didCancel(_ challenge: AuthenticationChallenge) { next.didCancel(challenge) }

@@ -42,6 +42,11 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// A moment for the metrics.
     func didReach(_ step: LoadStep)
 
+    /// One request and its answer are over, for the metrics. Need not come.
+    ///
+    /// Not an event: any thread, at any time from the start to just after a redirect was taken or the load was stopped; before its own end.
+    func didTransfer(_ report: TransferReport)
+
     /// The request's body has to be sent again from its start.
     ///
     /// - Parameter answer: called once, from any thread, when this call is over for the order of events, with a body or with `nil` where there is none
@@ -66,4 +71,8 @@ public protocol ProtocolClient: AnyObject, Sendable {
     ///
     /// Not an event: may be called at any time between start and end, and from any thread.
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad
+}
+
+extension ProtocolClient {
+    public func didTransfer(_ report: TransferReport) {}
 }

@@ -46,7 +46,7 @@ extension LoadError {
     }
 
     /// What the system calls an error (`strerror_r(3)`).
-    private static func text(of number: CInt) -> String {
+    package static func text(of number: CInt) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
             guard let address = buffer.baseAddress else { return "unknown error" }
             guard unsafe strerror_r(number, address, buffer.count) == 0 else { return "unknown error" }

@@ -22,6 +22,8 @@ public struct LoadMetrics: Hashable, Sendable {
     /// Time from the start of the load to each step that handlers reported, in order; redirects bring a step again. The first 1024.
     public var steps: [Step] = []
     static let stepLimit = 1024
+    /// What went over the wire, one for each request that was sent, in order; empty where the protocol has no wire. The first 1024.
+    public var transfers: [TransferReport] = []
     public var redirectCount = 0
     /// Time from the start to the first response.
     public var response: Duration?

@@ -73,6 +73,13 @@ final class TaskClient: ProtocolClient {
         task.tell(.step(step))
     }
 
+    func didTransfer(_ report: TransferReport) {
+        task.note { metrics, _ in
+            guard metrics.transfers.count < LoadMetrics.stepLimit else { return }
+            metrics.transfers.append(report)
+        }
+    }
+
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
         task.noteActivity()
         task.tell(.newBody(answer))
