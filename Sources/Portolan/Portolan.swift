@@ -4,6 +4,7 @@
 @_exported public import PortolanCore
 import PortolanData
 import PortolanFile
+@_exported public import PortolanHTTP
 @_exported public import PortolanPlugins
 
 extension ProtocolRegistry {
@@ -15,11 +16,12 @@ extension ProtocolRegistry {
         return registry
     }()
 
-    /// A registry of its own with the handlers for `data:` and `file:`, and no plugins.
+    /// A registry of its own with the handlers for `data:`, `file:`, `http:` and `https:`, and no plugins.
     ///
     ///     let loader = Loader(configuration: .default, registry: .builtIn())
     public static func builtIn() -> ProtocolRegistry {
         let registry = ProtocolRegistry()
+        registry.register(HTTPHandler())
         registry.register(FileHandler())
         registry.register(DataHandler())
         return registry

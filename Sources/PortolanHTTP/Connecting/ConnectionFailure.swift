@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOPosix
+import PortolanCore
+
+extension LoadError {
+    /// Why no connection could be made to `host`: the resolver's or the system's word.
+    static func connecting(to host: String, port: Int, _ error: any Error) -> LoadError {
+        switch error {
+        case let error as LoadError: return error
+        case let error as NIOConnectionError:
+            guard let last = error.connectionErrors.last?.error else {
+                let reason = (error.dnsAError ?? error.dnsAAAAError).map { ": \($0)" } ?? ""
+                return LoadError(.nameNotFound, message: "host '\(host)' was not found\(reason); check its spelling and the name service")
+            }
+            return connecting(to: host, port: port, last)
+        case let error as IOError:
+            return LoadError(
+                .cannotConnect, message: "no connection to \(host) port \(port): \(error.reasonText); check that a server listens there")
+        case is ChannelError:
+            return LoadError(.cannotConnect, message: "no connection to \(host) port \(port): \(error)")
+        default:
+            return LoadError(.cannotConnect, message: "no connection to \(host) port \(port)", cause: error)
+        }
+    }
+
+    /// The connection ended before the answer did.
+    static func cutOff(_ key: ConnectionKey, _ cause: (any Error)?) -> LoadError {
+        let reason = (cause as? IOError).map { ": \($0.reasonText)" } ?? ""
+        return LoadError(.connectionLost, message: "the connection to \(key) ended before the answer did\(reason); try again")
+    }
+}
+
+extension IOError {
+    /// What strerror(3) says of it.
+    var reasonText: String { LoadError.text(of: errnoCode) }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOPosix
+import NIOSSL
+import PortolanCore
+
+/// A connection on its way: finds the name, connects, and makes it secure. On the pool's event loop.
+final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // … because it is touched on its event loop only
+    private let key: ConnectionKey
+    private let connector: HTTPConnector
+    private let pool: ConnectionPool
+    private weak var owner: (any ConnectionWaiter)?
+    private var completion: ((Result<any PooledConnection, LoadError>) -> Void)?
+    /// What was opened and may have to be closed.
+    private var channels: [any Channel] = []
+    private var deadline: Scheduled<Void>?
+    /// What the attempt waits for, for the message of a time-out.
+    private var step = "the name service"
+
+    init(
+        _ key: ConnectionKey, connector: HTTPConnector, pool: ConnectionPool, owner: any ConnectionWaiter,
+        completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
+    ) {
+        self.key = key
+        self.connector = connector
+        self.pool = pool
+        self.owner = owner
+        self.completion = completion
+    }
+
+    private var configuration: HTTPConfiguration { connector.configuration }
+    private var eventLoop: any EventLoop { pool.eventLoop }
+
+    func start() {
+        let limit = configuration.connections.connectTimeout
+        deadline = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { [weak self] in
+            guard let self else { return }
+            finish(
+                .failure(
+                    LoadError(
+                        .timedOut, message: "no connection to \(key) within \(limit): \(step) did not answer; check the address, or raise the limit")))
+        }
+        open(host: key.proxy?.host ?? key.host, port: key.proxy?.port ?? key.port)
+    }
+
+    func cancel() {
+        finish(.failure(LoadError(.cancelled, message: "the connection to \(key) is no longer needed")))
+    }
+
+    private func finish(_ result: Result<any PooledConnection, LoadError>) {
+        guard let completion else { return }
+        self.completion = nil
+        deadline?.cancel()
+        if case .failure = result {
+            for channel in channels { channel.close(promise: nil) }
+        }
+        channels = []
+        completion(result)
+    }
+
+    private func open(host: String, port: Int) {
+        let bootstrap = ClientBootstrap(group: eventLoop)
+            .connectTimeout(TimeAmount(configuration.connections.connectTimeout))
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: configuration.receiveBufferSize))
+            .channelInitializer { [self] channel in
+                guard completion != nil else { return channel.close() }
+                channels.append(channel)
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+        let connected =
+            if let address = try? SocketAddress(ipAddress: host, port: port) {  // `try?` because what is no address is a name
+                bootstrap.connect(to: address)
+            } else {
+                bootstrap.resolver(NameResolver(on: eventLoop) { [self] in didFind(host, port) }).connect(host: host, port: port)
+            }
+        connected.whenComplete { [self] result in
+            switch result {
+            case .success(let channel): didConnect(channel)
+            case .failure(let error): finish(.failure(.connecting(to: host, port: port, error)))
+            }
+        }
+    }
+
+    private func didFind(_ host: String, _ port: Int) {
+        step = "\(host) port \(port)"
+        owner?.didReach(.nameFound)
+    }
+
+    private func didConnect(_ channel: any Channel) {
+        guard completion != nil else { return channel.close(promise: nil) }
+        channels = [channel]
+        owner?.didReach(.connected)
+        tunnel(through: channel)
+    }
+
+    /// Asks the proxy, where there is one, for a way to the origin.
+    private func tunnel(through channel: any Channel) {
+        secure(channel)
+    }
+
+    private func secure(_ channel: any Channel) {
+        guard key.isSecure else { return hand(over: channel, report: report(of: channel, protocol: "http/1.1")) }
+        step = "the TLS handshake"
+        let handshake = TLSHandshake(key) { [self] result in
+            switch result {
+            case .success(let secured): didSecure(channel, secured)
+            case .failure(let error): finish(.failure(error))
+            }
+        }
+        do {
+            try channel.pipeline.syncOperations.addHandlers([
+                NIOSSLClientHandler(context: connector.secured.context(), serverHostname: key.serverName), handshake,
+            ])
+        } catch {
+            finish(.failure(.securing(key, error)))
+        }
+    }
+
+    private func didSecure(_ channel: any Channel, _ secured: TLSHandshake.Outcome) {
+        guard completion != nil else { return }
+        owner?.didReach(.secured)
+        var report = report(of: channel, protocol: secured.negotiatedProtocol ?? "http/1.1")
+        report.tlsVersion = secured.version
+        hand(over: channel, report: report)
+    }
+
+    private func report(of channel: any Channel, protocol name: String) -> TransferReport {
+        var report = TransferReport(networkProtocol: name)
+        report.remoteAddress = channel.remoteAddress.flatMap { address in
+            address.ipAddress.map { "\($0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0):\(address.port ?? 0)" }
+        }
+        return report
+    }
+
+    /// The connection is the pool's from here on.
+    private func hand(over channel: any Channel, report: TransferReport) {
+        let connection = HTTP1Connection(key: key, configuration: configuration, report: report)
+        do {
+            try channel.pipeline.syncOperations.addHandler(connection)
+        } catch {
+            return finish(.failure(.connecting(to: key.host, port: key.port, error)))
+        }
+        guard channel.isActive else {
+            return finish(.failure(LoadError(.cannotConnect, message: "\(key) closed the connection at once; try again")))
+        }
+        connection.join(pool)
+        finish(.success(connection))
+    }
+}
+
+extension ConnectionKey {
+    /// The name for TLS (RFC 6066 §3): addresses have none.
+    var serverName: String? {
+        let isAddress = (try? SocketAddress(ipAddress: host, port: port)) != nil  // `try?` because most hosts are none
+        return isAddress ? nil : host
+    }
+
+    /// Whether requests name the whole URL, as a proxy that forwards them needs it (RFC 9112 §3.2.2).
+    var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http }
+}

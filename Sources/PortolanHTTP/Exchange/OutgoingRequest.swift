@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCoding
+import PortolanCore
+
+/// A request with everything that is sent of it decided but the form, which differs between the versions of HTTP.
+struct OutgoingRequest: Sendable {
+    let method: HTTPRequest.Method
+    let url: URLRecord
+    let framing: RequestFraming
+    /// As HTTP/1.1 sends them, in their order: what only concerns one connection is among them.
+    let fields: HTTPFields
+    /// Whether the body waits for a `100 (Continue)`.
+    let expectsContinue: Bool
+    /// Whether that is Portolan's wish and not the caller's.
+    let addsExpectation: Bool
+    /// Whether the caller wants the connection to end after it.
+    let closes: Bool
+
+    /// - Parameter mayExpect: whether the policy may have the body wait.
+    /// - Throws: ``LoadError/Code/badRequest`` for what can't be sent.
+    init(_ request: Request, configuration: HTTPConfiguration, mayExpect: Bool = true) throws(LoadError) {
+        method = request.method
+        url = request.url
+        framing = RequestFraming(method: request.method, body: request.body)
+        addsExpectation = mayExpect && configuration.expectation.applies(to: framing) && !request.fields.contains(.expect)
+        let keepsCoding = request[KeepsContentCoding.self] == true
+        let completed = try RequestFields(
+            completing: request.fields, host: RequestTarget.hostField(of: request.url), framing: framing,
+            defaults: RequestFields.Defaults(
+                userAgent: configuration.userAgent,
+                acceptEncoding: keepsCoding ? nil : ContentDecoding.acceptEncoding(for: request)),
+            expectsContinue: addsExpectation)
+        fields = completed.fields
+        expectsContinue = completed.expectsContinue
+        closes = completed.closes
+    }
+
+    /// The head in HTTP/1.1.
+    ///
+    /// - Parameter namesWholeURL: as a proxy that forwards it needs it.
+    func http1Head(namingWholeURL namesWholeURL: Bool) throws(LoadError) -> RequestHeadWriter {
+        try RequestHeadWriter(method: method, target: namesWholeURL ? .absolute(of: url) : .origin(of: url), fields: fields)
+    }
+}
+
+extension ExpectationPolicy {
+    func applies(to framing: RequestFraming) -> Bool {
+        guard let threshold else { return false }
+        return switch framing {
+        case .none: false
+        case .length(let length): length > threshold
+        case .chunked: true
+        }
+    }
+}

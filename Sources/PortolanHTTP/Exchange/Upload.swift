@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import PortolanCore
+
+/// The body of a request while it is sent: reads as much as a connection takes. On one event loop.
+final class Upload {
+    /// Large enough to make a system call worth while, small enough to be let go of between two of them.
+    static let pieceSize = 64 << 10
+
+    enum Piece {
+        case bytes(ByteBuffer)
+        /// Nothing yet; `whenReady` will be called.
+        case wait
+        case end
+        case failed(LoadError)
+    }
+
+    let length: Int64?
+    private let reader: any BodyReader
+    /// Whether a byte of it may be gone.
+    private(set) var wasRead = false
+
+    init(_ body: Body) throws(LoadError) {
+        length = body.length
+        reader = try body.makeReader()
+    }
+
+    /// - Parameter whenReady: called on any thread.
+    func next(_ allocator: ByteBufferAllocator, whenReady: @escaping @Sendable () -> Void) -> Piece {
+        wasRead = true
+        var buffer = allocator.buffer(capacity: Self.pieceSize)
+        var answer = BodyRead.wait
+        unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.pieceSize) { target in
+            var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+            answer = reader.read(into: &output, whenReady: whenReady)
+            return unsafe output.finalize(for: target)
+        }
+        switch answer {
+        case .bytes: return .bytes(buffer)
+        case .wait: return .wait
+        case .end: return .end
+        case .failed(let error): return .failed(error)
+        }
+    }
+
+    func close() { reader.close() }
+}

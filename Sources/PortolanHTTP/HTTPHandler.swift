@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+import Synchronization
+
+/// Loads `http:` and `https:` URLs: HTTP/1.1 (RFC 9112) and HTTP/2 (RFC 9113), with the meaning of RFC 9110.
+///
+/// Its loads share its connections. Everything is made when the first load starts: a handler that is never asked has neither thread nor socket.
+public final class HTTPHandler: ProtocolHandler {
+    public let identifier = "org.portolan.http"
+    public let schemes = SchemeSet.only(["http", "https"])
+    /// `multipart/x-mixed-replace` brings one response for each part.
+    public let traits = HandlerTraits.multipart
+    private let configuration: HTTPConfiguration
+    private let engine = Mutex<HTTPEngine?>(nil)
+
+    public init(configuration: HTTPConfiguration = HTTPConfiguration()) {
+        self.configuration = configuration
+    }
+
+    public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        let engine = engine.withLock { engine in
+            if let engine { return engine }
+            let new = HTTPEngine(configuration)
+            engine = new
+            return new
+        }
+        do throws(LoadError) {
+            return try HTTPLoad(request, client: client, key: try ConnectionKey(request), engine: engine)
+        } catch {
+            return FailedLoad(error, client: client)
+        }
+    }
+
+    /// Closes the connections that no load uses just now.
+    public func closeIdleConnections() {
+        engine.withLock { $0 }?.closeIdleConnections()
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+
+/// The head of an answer, as it came and as the caller gets it.
+struct Answer {
+    let head: ResponseHead
+    let response: Response
+    let storage: CacheStoragePolicy
+    /// Whether the body is said to be coded.
+    let hasContentCoding: Bool
+
+    /// - Parameter length: of the body to come, if it is known.
+    init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?) {
+        let notes = Notes(head.fields)
+        self.head = head
+        response = Response(
+            url: url, mimeType: notes.contentType.flatMap(MIMEType.init(parsing:)), expectedLength: length,
+            suggestedFilename: notes.contentDisposition.flatMap(ContentDisposition.filename), status: head.httpStatus, fields: head.fields)
+        hasContentCoding = notes.hasContentCoding
+        storage = notes.cacheControl.map(Self.storage) ?? .allowed
+    }
+
+    /// RFC 9111 §3, as far as the response alone tells.
+    private static func storage(_ control: String) -> CacheStoragePolicy {
+        control.lowercased().contains("no-store") ? .notAllowed : .allowed
+    }
+
+    /// What is looked for in each head, in one pass: `HTTPFields` makes an index for the first look-up, which costs more.
+    private struct Notes {
+        var contentType: String?
+        var contentDisposition: String?
+        var cacheControl: String?
+        var hasContentCoding = false
+
+        init(_ fields: HTTPFields) {
+            for field in fields {
+                switch field.name {
+                // Of several, the last one: what fields[.contentType] makes of them is no type (Fetch, "extract a MIME type").
+                case .contentType: contentType = field.value
+                case .contentDisposition: contentDisposition = contentDisposition ?? field.value
+                case .cacheControl: cacheControl = cacheControl.map { "\($0), \(field.value)" } ?? field.value
+                case .contentEncoding: hasContentCoding = true
+                default: break
+                }
+            }
+        }
+    }
+}

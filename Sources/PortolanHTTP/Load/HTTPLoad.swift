@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOCore
+import PortolanCoding
+import PortolanCore
+
+/// One load of an `http:` or `https:` URL: gets a connection, has it carry the request, and tells the client what comes.
+///
+/// Everything happens on the event loop of the origin's connections; calls from other threads are brought there.
+final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what varies is touched on its event loop only
+    private enum State {
+        case created
+        /// For a connection.
+        case waiting(ConnectionPool.Ticket?)
+        case exchanging(any ExchangeCarrier)
+        /// The head of an answer is here, and it is not decided what becomes of it.
+        case deciding(any ExchangeCarrier, Answer)
+        /// For a body that can be sent again.
+        case awaitingBody
+        case over
+    }
+
+    let client: any ProtocolClient
+    let configuration: HTTPConfiguration
+    private let lane: HTTPEngine.Lane
+    private let key: ConnectionKey
+    /// What is sent; changes where a credential or another body is found.
+    private var request: Request
+    private var state = State.created
+
+    private(set) var outgoing: OutgoingRequest
+    private(set) var upload: Upload?
+    private var sentBytes: Int64 = 0
+    private var authentication = AuthenticationAttempts()
+    private var wasRetried = false
+    /// Whether the body may wait for the server's word: not again where that was refused.
+    private var mayExpect = true
+    /// Whether a byte of the answer has come.
+    private var hasBegun = false
+    /// Between the connection and the client, where the body needs it.
+    private var stage: (any ResumableStage)?
+
+    init(_ request: Request, client: any ProtocolClient, key: ConnectionKey, engine: HTTPEngine) throws(LoadError) {
+        self.request = request
+        self.client = client
+        self.key = key
+        configuration = engine.configuration
+        lane = engine.lane(for: key)
+        outgoing = try OutgoingRequest(request, configuration: engine.configuration)
+    }
+
+    // MARK: From the core, on any thread
+
+    func startLoading() { onLoop { $0.begin() } }
+    func resumeLoading() { onLoop { $0.resume() } }
+    func stopLoading() { onLoop { $0.stop() } }
+
+    private func onLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
+        if lane.eventLoop.inEventLoop { body(self) } else { lane.eventLoop.execute { body(self) } }
+    }
+
+    // MARK: Its life, on the event loop
+
+    private func begin() {
+        guard case .created = state else { return }
+        do throws(LoadError) {
+            upload = try request.body.map { body throws(LoadError) in try Upload(body) }
+        } catch {
+            return fail(error)
+        }
+        enqueue()
+    }
+
+    private func enqueue() {
+        guard let pool = lane.pool else { return }
+        state = .waiting(nil)
+        let ticket = pool.acquire(key, for: self, priority: request.priority)
+        guard let ticket else { return }
+        if case .waiting = state { state = .waiting(ticket) } else { pool.cancel(ticket) }
+    }
+
+    private func resume() {
+        switch state {
+        case .exchanging(let carrier):
+            if let stage, stage.resume() != .keepGoing { return }
+            carrier.resumeReading()
+        // A redirect that was offered is not taken.
+        case .deciding(let carrier, let answer): deliver(answer, from: carrier)
+        // The answer is complete, and some of it was held back.
+        case .over: _ = stage?.resume()
+        case .created, .waiting, .awaitingBody: break
+        }
+    }
+
+    private func stop() {
+        stage = nil
+        switch state {
+        case .waiting(let ticket):
+            end()
+            if let ticket { lane.pool?.cancel(ticket) }
+        case .exchanging(let carrier), .deciding(let carrier, _):
+            end()
+            client.didTransfer(carrier.report)
+            carrier.cancel()
+        case .created, .awaitingBody: end()
+        case .over: break
+        }
+    }
+
+    /// Nothing more is told to anybody.
+    private func end() {
+        state = .over
+        upload?.close()
+        upload = nil
+    }
+
+    private func fail(_ error: LoadError) {
+        end()
+        (stage ?? client).didFail(with: error)
+    }
+
+    /// Sends the request anew, on this connection if it is free by then, or on another one.
+    private func sendAgain() {
+        hasBegun = false
+        stage = nil
+        if upload.map({ $0.wasRead }) ?? (request.body != nil) {
+            renewBody()
+        } else {
+            send()
+        }
+    }
+
+    private func renewBody() {
+        upload?.close()
+        upload = nil
+        sentBytes = 0
+        if request.body?.isRewindable == true { return send() }
+        state = .awaitingBody
+        client.needsNewBody { [self] body in
+            lane.eventLoop.execute { [self] in
+                guard case .awaitingBody = state else { return }
+                guard let body else {
+                    return fail(
+                        LoadError(.bodyFailed, message: "the body has to be sent to \(key) again, and can't be read twice; give a rewindable one"))
+                }
+                request.body = body
+                send()
+            }
+        }
+    }
+
+    private func send() {
+        do throws(LoadError) {
+            outgoing = try OutgoingRequest(request, configuration: configuration, mayExpect: mayExpect)
+            if upload == nil, let body = request.body { upload = try Upload(body) }
+        } catch {
+            return fail(error)
+        }
+        enqueue()
+    }
+}
+
+// MARK: From the pool
+
+extension HTTPLoad: ConnectionWaiter {
+    func use(_ connection: any PooledConnection) {
+        let carrier = connection.makeCarrier(for: self)
+        state = .exchanging(carrier)
+        if carrier.report.isReused { client.didReach(.reused) }
+        carrier.start()
+    }
+
+    func connectionFailed(_ error: LoadError) { fail(error) }
+
+    func didReach(_ step: LoadStep) {
+        if case .waiting = state { client.didReach(step) }
+    }
+
+    func ask(_ challenge: AuthenticationChallenge) {
+        if case .waiting = state { client.didReceive(challenge) } else { challenge.answer(.performDefault) }
+    }
+}
+
+// MARK: From the connection
+
+extension HTTPLoad: Exchange {
+    func didSend(bodyBytes: Int) {
+        sentBytes += Int64(bodyBytes)
+        client.didSend(bodyBytes: Int64(bodyBytes), total: sentBytes, expected: upload?.length)
+    }
+
+    func requestIsSent() { client.didReach(.requestSent) }
+
+    private func noteFirstByte() {
+        guard !hasBegun else { return }
+        hasBegun = true
+        client.didReach(.firstByte)
+    }
+
+    func didReceiveInterim(_ head: ResponseHead) {
+        noteFirstByte()
+        client.didReceiveInterim(Answer(head, from: request.url, bodyLength: nil).response)
+    }
+
+    func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
+        noteFirstByte()
+        guard case .exchanging(let carrier) = state else { return .stopped }
+        let answer = Answer(head, from: request.url, bodyLength: length)
+        if head.status == 417, outgoing.expectsContinue, outgoing.addsExpectation { return retryWithoutExpectation(carrier) }
+        if let challenge = authentication.challenge(for: head, to: key) {
+            state = .deciding(carrier, answer)
+            ask(challenge)
+            return .pause
+        }
+        if let successor = request.redirected(by: answer.response) {
+            state = .deciding(carrier, answer)
+            switch client.wasRedirected(to: successor, redirectResponse: answer.response) {
+            case .stopped:
+                end()
+                client.didTransfer(carrier.report)
+                return .stopped
+            case .pause: return .pause
+            case .keepGoing: break
+            }
+            guard case .deciding = state else { return .stopped }
+        }
+        state = .exchanging(carrier)
+        return receive(answer)
+    }
+
+    private func retryWithoutExpectation(_ carrier: any ExchangeCarrier) -> Flow {
+        mayExpect = false
+        client.didTransfer(carrier.report)
+        sendAgain()
+        return .stopped
+    }
+
+    /// The answer is the caller's.
+    private func receive(_ answer: Answer) -> Flow {
+        stage = configuration.stage(for: answer, of: request, client: client)
+        let flow = (stage ?? client).didReceive(answer.response, storage: answer.storage)
+        if flow == .stopped { end() }
+        return flow
+    }
+
+    private func deliver(_ answer: Answer, from carrier: any ExchangeCarrier) {
+        state = .exchanging(carrier)
+        switch receive(answer) {
+        case .stopped: carrier.cancel()
+        case .pause: break
+        case .keepGoing: carrier.resumeReading()
+        }
+    }
+
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        let flow = if let stage { stage.didLoad(bytes) } else { client.didLoad(bytes) }
+        if flow == .stopped { end() }
+        return flow
+    }
+
+    func didEnd(trailers: HTTPFields?, report: TransferReport) {
+        end()
+        client.didTransfer(report)
+        let sink = stage ?? client
+        if let trailers { sink.didReceiveTrailers(trailers) }
+        sink.didFinishLoading()
+    }
+
+    func didFail(_ error: LoadError, isUntouched: Bool, report: TransferReport) {
+        // An idle connection may die at the moment in which it is used (RFC 9112 §9.3.1).
+        if isUntouched, report.isReused, !wasRetried, request.method.isIdempotent {
+            wasRetried = true
+            lane.pool?.closeIdle(key)
+            return sendAgain()
+        }
+        client.didTransfer(report)
+        fail(error)
+    }
+}
+
+// MARK: Authentication
+
+extension HTTPLoad {
+    private func ask(_ question: AuthenticationAttempts.Question) {
+        client.didReceive(
+            AuthenticationChallenge(
+                protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError
+            ) { [self] answer in
+                lane.eventLoop.execute { [self] in heed(answer, to: question) }
+            })
+    }
+
+    private func heed(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
+        guard case .deciding(let carrier, let held) = state else { return }
+        switch authentication.decide(answer, on: question) {
+        case .send(let field):
+            request.fields[field.name] = field.value
+            client.didTransfer(carrier.report)
+            state = .waiting(nil)
+            carrier.cancel()
+            sendAgain()
+        case .deliver: deliver(held, from: carrier)
+        case .fail(let error):
+            client.didTransfer(carrier.report)
+            carrier.cancel()
+            fail(error)
+        }
+    }
+}
+
+extension HTTPRequest.Method {
+    /// RFC 9110 §9.2.2
+    var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .put, .delete, .options, .trace: true
+        default: false
+        }
+    }
+}

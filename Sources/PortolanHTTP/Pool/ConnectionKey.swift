@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// Which connections can serve a request: those with the same key.
+struct ConnectionKey: Hashable, Sendable {
+    let isSecure: Bool
+    /// The host to name, without brackets: lower case, ASCII.
+    let host: String
+    let port: Int
+    let proxy: Proxy?
+
+    /// The authority as `Host` says it: without the scheme's default port (RFC 9110 §7.2).
+    var authority: String {
+        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
+    }
+}
+
+extension ConnectionKey {
+    init(_ request: Request) throws(LoadError) {
+        let url = request.url
+        guard let host = url.host, !host.isEmpty, let port = url.effectivePort else {
+            throw LoadError(.badURL, message: "\(url.shortDescription) names no host; write one behind the two slashes")
+        }
+        let isAddress = host.first == "["
+        self.init(
+            isSecure: url.scheme == "https", host: String(isAddress ? host.dropFirst().dropLast() : host), port: port, proxy: nil)
+    }
+}
+
+extension ConnectionKey: CustomStringConvertible {
+    var description: String { "\(isSecure ? "https" : "http")://\(authority)" }
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import PortolanCore
+
+/// The connections of one event loop, and the loads that wait for one. On that loop only, so it needs no lock.
+///
+/// All connections of an origin are in one pool: its limits hold exactly, and no load moves between threads.
+final class ConnectionPool {
+    let eventLoop: any EventLoop
+    private let limits: ConnectionLimits
+    private let budget: ConnectionBudget
+    private let connector: any Connector
+    private var origins: [ConnectionKey: Origin] = [:]
+    private var sweep: Scheduled<Void>?
+    /// Of the load that waits next.
+    private var nextNumber = 0
+    /// Asks the other loops to close a connection that nobody uses, for one is needed here.
+    private let askOthers: @Sendable () -> Void
+
+    init(
+        on eventLoop: any EventLoop, limits: ConnectionLimits, budget: ConnectionBudget, connector: any Connector,
+        askOthers: @escaping @Sendable () -> Void
+    ) {
+        self.eventLoop = eventLoop
+        self.limits = limits
+        self.budget = budget
+        self.connector = connector
+        self.askOthers = askOthers
+    }
+
+    /// Where a load waits.
+    struct Ticket {
+        let key: ConnectionKey
+        let number: Int
+    }
+
+    /// One origin's connections.
+    private final class Origin {
+        /// Those with room, the one that was used last at the end.
+        var ready: [any PooledConnection] = []
+        /// Open ones and those that are being opened, without the retired.
+        var connectionCount = 0
+        /// Those that take no more exchanges and are not closed yet.
+        var retired: Set<ObjectIdentifier> = []
+        var attempts: [(attempt: any ConnectionAttempt, firstNumberAfter: Int)] = []
+        var waiting = WaitingLoads()
+        /// Whether one connection carries many loads here; `nil` before that is known.
+        var isMultiplexed: Bool?
+        var waitsForBudget = false
+
+        var isUnused: Bool { connectionCount == 0 && retired.isEmpty && attempts.isEmpty && waiting.isEmpty }
+    }
+
+    private func origin(_ key: ConnectionKey) -> Origin {
+        if let origin = origins[key] { return origin }
+        let origin = Origin()
+        origins[key] = origin
+        return origin
+    }
+
+    // MARK: Loads
+
+    /// Gives `waiter` a connection, now or later.
+    ///
+    /// - Returns: where it waits, if it does.
+    func acquire(_ key: ConnectionKey, for waiter: any ConnectionWaiter, priority: LoadPriority) -> Ticket? {
+        let origin = origin(key)
+        if origin.waiting.isEmpty, let connection = takeReady(origin) {
+            waiter.use(connection)
+            return nil
+        }
+        let number = nextNumber
+        nextNumber += 1
+        origin.waiting.append(waiter, priority: priority, number: number)
+        connectWhereNeeded(key, origin)
+        return Ticket(key: key, number: number)
+    }
+
+    /// A load that waits is over.
+    func cancel(_ ticket: Ticket) {
+        guard let origin = origins[ticket.key], origin.waiting.remove(number: ticket.number) else { return }
+        if origin.attempts.count > origin.waiting.count, let last = origin.attempts.last { last.attempt.cancel() }
+        forget(ticket.key, origin)
+    }
+
+    /// A connection with room; a multiplexed one stays among those that have some.
+    private func takeReady(_ origin: Origin) -> (any PooledConnection)? {
+        while let connection = origin.ready.last {
+            let room = connection.room
+            if room <= 1 { origin.ready.removeLast() }
+            if room > 0 { return connection }
+        }
+        return nil
+    }
+
+    private func serveWaiting(_ key: ConnectionKey, _ origin: Origin) {
+        while !origin.waiting.isEmpty, let connection = takeReady(origin) {
+            guard let waiter = origin.waiting.popFirst() else { break }
+            waiter.use(connection)
+        }
+        connectWhereNeeded(key, origin)
+    }
+
+    // MARK: New connections
+
+    private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
+        // Until it is known whether one connection does for all, one is tried.
+        let most = key.isSecure && connector.offersMultiplexing && origin.isMultiplexed != false ? 1 : limits.perHost
+        while origin.attempts.count < origin.waiting.count, origin.connectionCount < max(1, most), !origin.waitsForBudget {
+            guard takeBudget(key, origin) else { return }
+            connect(key, origin)
+        }
+    }
+
+    private func takeBudget(_ key: ConnectionKey, _ origin: Origin) -> Bool {
+        let tryAgain = PoolCall(self) { pool in
+            if let origin = pool.origins[key] {
+                origin.waitsForBudget = false
+                pool.connectWhereNeeded(key, origin)
+            }
+            pool.budget.wakeNext()
+        }
+        if budget.take(orCall: tryAgain.callAsFunction) { return true }
+        origin.waitsForBudget = true
+        if !closeOneIdle() { askOthers() }
+        return false
+    }
+
+    private func connect(_ key: ConnectionKey, _ origin: Origin) {
+        guard let owner = origin.waiting.first else { return budget.giveBack() }
+        origin.connectionCount += 1
+        let number = nextNumber
+        var attempt: (any ConnectionAttempt)?
+        let made = connector.connect(to: key, in: self, for: owner) { [self] result in
+            origin.attempts.removeAll { $0.attempt === attempt }
+            switch result {
+            case .success(let connection): attemptSucceeded(key, origin, connection)
+            case .failure(let error): attemptFailed(key, origin, error, before: number)
+            }
+        }
+        attempt = made
+        origin.attempts.append((made, number))
+        made.start()
+    }
+
+    private func attemptSucceeded(_ key: ConnectionKey, _ origin: Origin, _ connection: any PooledConnection) {
+        origin.isMultiplexed = connection.isMultiplexed
+        origin.ready.append(connection)
+        serveWaiting(key, origin)
+        if budget.isAwaited, connection.idleSince != nil { return connection.close() }
+        scheduleSweep()
+    }
+
+    /// Whoever waited when the attempt began shares its fate; who came later gets another one.
+    private func attemptFailed(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, before number: Int) {
+        origin.connectionCount -= 1
+        budget.giveBack()
+        if error.code != .cancelled {
+            for waiter in origin.waiting.take(before: number) { waiter.connectionFailed(error) }
+        }
+        connectWhereNeeded(key, origin)
+        forget(key, origin)
+    }
+
+    private func forget(_ key: ConnectionKey, _ origin: Origin) {
+        if origin.isUnused, origin.isMultiplexed == nil { origins[key] = nil }
+    }
+
+    // MARK: From the connections
+
+    /// The connection has room for an exchange, or for one more.
+    func hasRoom(_ connection: any PooledConnection, _ key: ConnectionKey) {
+        guard let origin = origins[key] else { return }
+        if !connection.isMultiplexed || !origin.ready.contains(where: { $0 === connection }) { origin.ready.append(connection) }
+        if !origin.waiting.isEmpty { serveWaiting(key, origin) }
+        if budget.isAwaited, connection.idleSince != nil { return connection.close() }
+        scheduleSweep()
+    }
+
+    /// The connection takes no more exchanges; those that it carries go on.
+    func retire(_ connection: any PooledConnection, _ key: ConnectionKey) {
+        guard let origin = origins[key], origin.retired.insert(ObjectIdentifier(connection)).inserted else { return }
+        origin.ready.removeAll { $0 === connection }
+        origin.connectionCount -= 1
+        connectWhereNeeded(key, origin)
+    }
+
+    /// The connection is closed. Once for each.
+    func didClose(_ connection: any PooledConnection, _ key: ConnectionKey) {
+        budget.giveBack()
+        guard let origin = origins[key] else { return }
+        origin.ready.removeAll { $0 === connection }
+        if origin.retired.remove(ObjectIdentifier(connection)) == nil { origin.connectionCount -= 1 }
+        connectWhereNeeded(key, origin)
+        if origin.isUnused { origins[key] = nil }
+    }
+
+    // MARK: Unused ones
+
+    private func scheduleSweep() {
+        guard sweep == nil else { return }
+        let interval = min(TimeAmount.seconds(5), TimeAmount(limits.idleTimeout))
+        let call = PoolCall(self) { $0.sweepIdle() }
+        sweep = eventLoop.scheduleTask(in: max(interval, .milliseconds(10))) { call.run() }
+    }
+
+    private func sweepIdle() {
+        sweep = nil
+        let now = eventLoop.now
+        var isAnyLeft = false
+        for origin in origins.values {
+            for connection in origin.ready {
+                guard let since = connection.idleSince else { continue }
+                if NIODeadline.uptimeNanoseconds(since) + TimeAmount(limits.idleTimeout) <= now { connection.close() } else { isAnyLeft = true }
+            }
+        }
+        if isAnyLeft { scheduleSweep() }
+    }
+
+    /// Closes the connection that has been unused for the longest time.
+    ///
+    /// - Returns: `false` where there is none.
+    @discardableResult
+    func closeOneIdle() -> Bool {
+        let idle = origins.values.flatMap(\.ready).compactMap { connection in connection.idleSince.map { (connection, $0) } }
+        guard let oldest = idle.min(by: { $0.1 < $1.1 }) else { return false }
+        oldest.0.close()
+        return true
+    }
+
+    /// Closes what nobody uses of one origin's connections.
+    func closeIdle(_ key: ConnectionKey) {
+        for connection in origins[key]?.ready ?? [] where connection.idleSince != nil { connection.close() }
+    }
+
+    /// Closes what nobody uses; what carries a load stays.
+    func closeIdle() {
+        for connection in origins.values.flatMap(\.ready) where connection.idleSince != nil { connection.close() }
+    }
+}
+
+/// A call into a pool from any thread; the pool is not kept alive for it.
+private final class PoolCall: @unchecked Sendable {  // … because the pool is touched on its event loop only
+    private weak var pool: ConnectionPool?
+    private let eventLoop: any EventLoop
+    private let body: (ConnectionPool) -> Void
+
+    init(_ pool: ConnectionPool, _ body: @escaping (ConnectionPool) -> Void) {
+        self.pool = pool
+        eventLoop = pool.eventLoop
+        self.body = body
+    }
+
+    @Sendable func callAsFunction() { eventLoop.execute { self.run() } }
+
+    /// On the event loop.
+    func run() {
+        if let pool { body(pool) }
+    }
+}
+
+/// Opens connections; what the pool does not know about them.
+protocol Connector: AnyObject {
+    /// Whether a connection over TLS may turn out to carry several loads at once.
+    var offersMultiplexing: Bool { get }
+    /// - Parameters:
+    ///   - owner: hears how far it is, and is asked whether the server is trusted; may be gone before that.
+    ///   - completion: called once, on the pool's event loop, after `start`.
+    func connect(
+        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionWaiter,
+        completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
+    ) -> any ConnectionAttempt
+}
+
+/// A connection that is being opened. On the pool's event loop.
+protocol ConnectionAttempt: AnyObject {
+    func start()
+    /// Completes with ``LoadError/Code/cancelled``; what was opened is closed.
+    func cancel()
+}
+
+extension TimeAmount {
+    init(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        let (nanoseconds, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        self = .nanoseconds(overflows ? .max / 4 : min(nanoseconds, .max / 4) + attoseconds / 1_000_000_000)
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// Loads that wait for a connection: higher priority first, then first come, first served.
+struct WaitingLoads {
+    private var queues: [(priority: LoadPriority, waiters: Queue)] = []
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// - Parameter number: by which it can be removed; larger than any before.
+    mutating func append(_ waiter: any ConnectionWaiter, priority: LoadPriority, number: Int) {
+        count += 1
+        let index = queues.firstIndex { $0.priority <= priority } ?? queues.count
+        if index == queues.count || queues[index].priority != priority { queues.insert((priority, Queue()), at: index) }
+        queues[index].waiters.append(waiter, number: number)
+    }
+
+    mutating func popFirst() -> (any ConnectionWaiter)? {
+        for index in queues.indices {
+            if let waiter = queues[index].waiters.popFirst() {
+                count -= 1
+                return waiter
+            }
+        }
+        return nil
+    }
+
+    var first: (any ConnectionWaiter)? {
+        for queue in queues {
+            if let first = queue.waiters.first { return first }
+        }
+        return nil
+    }
+
+    /// - Complexity: logarithmic in the number that wait.
+    mutating func remove(number: Int) -> Bool {
+        for index in queues.indices where queues[index].waiters.remove(number: number) {
+            count -= 1
+            return true
+        }
+        return false
+    }
+
+    /// Takes those that came before `number`.
+    mutating func take(before number: Int) -> [any ConnectionWaiter] {
+        let taken = queues.indices.flatMap { queues[$0].waiters.take(before: number) }
+        count -= taken.count
+        return taken
+    }
+
+    /// First in, first out, with holes where a load has left.
+    private struct Queue {
+        private var entries: [(number: Int, waiter: (any ConnectionWaiter)?)] = []
+        private var start = 0
+        /// How many are not holes.
+        private var count = 0
+
+        mutating func append(_ waiter: any ConnectionWaiter, number: Int) {
+            entries.append((number, waiter))
+            count += 1
+        }
+
+        var first: (any ConnectionWaiter)? {
+            for entry in entries[start...] {
+                if let waiter = entry.waiter { return waiter }
+            }
+            return nil
+        }
+
+        mutating func popFirst() -> (any ConnectionWaiter)? {
+            while start < entries.count {
+                let waiter = entries[start].waiter
+                entries[start].waiter = nil
+                start += 1
+                if start > 64, start * 2 > entries.count {
+                    entries.removeFirst(start)
+                    start = 0
+                }
+                if let waiter {
+                    count -= 1
+                    return waiter
+                }
+            }
+            return nil
+        }
+
+        mutating func remove(number: Int) -> Bool {
+            var (low, high) = (start, entries.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if entries[middle].number < number { low = middle + 1 } else { high = middle }
+            }
+            guard low < entries.count, entries[low].number == number, entries[low].waiter != nil else { return false }
+            entries[low].waiter = nil
+            count -= 1
+            if count == 0 { (entries, start) = ([], 0) }
+            return true
+        }
+
+        mutating func take(before number: Int) -> [any ConnectionWaiter] {
+            var taken: [any ConnectionWaiter] = []
+            while start < entries.count, entries[start].number < number {
+                if let waiter = entries[start].waiter { taken.append(waiter) }
+                start += 1
+            }
+            entries.removeFirst(start)
+            start = 0
+            count -= taken.count
+            return taken
+        }
+    }
+}
+
+/// A load that waits for a connection. On the event loop of the pool.
+protocol ConnectionWaiter: AnyObject {
+    /// The connection takes an exchange now: it is to be started on it before this returns.
+    func use(_ connection: any PooledConnection)
+    func connectionFailed(_ error: LoadError)
+    /// How far the connection is that was opened for this load.
+    func didReach(_ step: LoadStep)
+    /// Whoever opens the connection has a question for the load: a proxy's, or whether the server is trusted. One at a time.
+    func ask(_ challenge: AuthenticationChallenge)
+}
+
+/// A connection that the pool can hand exchanges. On its event loop.
+protocol PooledConnection: AnyObject {
+    /// How many exchanges it can take now.
+    var room: Int { get }
+    /// What will carry `exchange`; it takes the room from now on, and has to be started.
+    func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier
+    /// Whether it can carry several exchanges at once.
+    var isMultiplexed: Bool { get }
+    /// Closes it at once; what it carries fails.
+    func close()
+    /// Since when it has been without an exchange, in nanoseconds of the loop's clock; `nil` while it carries one.
+    var idleSince: UInt64? { get }
+}

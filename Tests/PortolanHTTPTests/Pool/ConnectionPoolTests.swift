@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOEmbedded
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite struct ConnectionPoolTests {
+    let key = PoolBench.key()
+
+    @Test func aConnectionIsUsedAgain() {
+        let bench = PoolBench()
+        let (first, second) = (FakeWaiter(), FakeWaiter())
+        _ = bench.pool.acquire(key, for: first, priority: .normal)
+        let connection = bench.connector.attempts[0].succeed()
+        #expect(first.connection === connection)
+        first.finish()
+        let ticket = bench.pool.acquire(key, for: second, priority: .normal)
+        #expect(ticket == nil)
+        #expect(second.connection === connection)
+        #expect(bench.connector.attempts.count == 1)
+    }
+
+    @Test func theLatestUsedIsTheNextToBeUsed() {
+        let bench = PoolBench()
+        let waiters = [FakeWaiter(0), FakeWaiter(1)]
+        for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
+        let connections = bench.connector.attempts.map { $0.succeed() }
+        waiters[1].finish()
+        waiters[0].finish()
+        let next = FakeWaiter()
+        _ = bench.pool.acquire(key, for: next, priority: .normal)
+        #expect(next.connection === connections[0])
+    }
+
+    @Test func noMoreThanTheLimitAreOpenedForAHost() {
+        let bench = PoolBench { $0.perHost = 3 }
+        let waiters = (0..<10).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
+        #expect(bench.connector.attempts.count == 3)
+        for attempt in bench.connector.attempts { attempt.succeed() }
+        #expect(waiters.filter { $0.connection != nil }.map(\.name) == [0, 1, 2])
+        waiters[1].finish()
+        #expect(waiters[3].connection != nil)
+        #expect(bench.connector.attempts.count == 3)
+    }
+
+    @Test func theTotalHoldsForAllHosts() {
+        let bench = PoolBench { $0.total = 2 }
+        let waiters = (0..<3).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(PoolBench.key("host\(waiter.name)"), for: waiter, priority: .normal) }
+        #expect(bench.connector.attempts.map(\.key.host) == ["host0", "host1"])
+        let connections = bench.connector.attempts.map { $0.succeed() }
+        #expect(waiters[2].connection == nil)
+        connections[0].close()
+        bench.loop.run()
+        #expect(bench.connector.attempts.map(\.key.host) == ["host0", "host1", "host2"])
+    }
+
+    @Test func anUnusedConnectionGivesWayToAnotherHost() {
+        let bench = PoolBench { $0.total = 1 }
+        let (first, second) = (FakeWaiter(0), FakeWaiter(1))
+        _ = bench.pool.acquire(PoolBench.key("a"), for: first, priority: .normal)
+        let connection = bench.connector.attempts[0].succeed()
+        first.finish()
+        _ = bench.pool.acquire(PoolBench.key("b"), for: second, priority: .normal)
+        bench.loop.run()
+        #expect(connection.isClosed)
+        #expect(bench.connector.attempts.map(\.key.host) == ["a", "b"])
+    }
+
+    @Test func higherPriorityIsServedFirstAndEqualsInTurn() {
+        let bench = PoolBench { $0.perHost = 1 }
+        var order: [Int] = []
+        let priorities: [LoadPriority] = [.normal, .low, .high, .normal, .high, .low]
+        let waiters = priorities.indices.map { FakeWaiter($0) { order.append($0.name) } }
+        for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: priorities[waiter.name]) }
+        bench.connector.attempts[0].succeed()
+        while let busy = waiters.first(where: { $0.connection != nil }) { busy.finish() }
+        #expect(order == [2, 4, 0, 3, 1, 5])
+    }
+
+    @Test func aFailureIsSharedByThoseWhoWaitedWhenTheAttemptBegan() {
+        let bench = PoolBench { $0.perHost = 1 }
+        let (first, second, late) = (FakeWaiter(0), FakeWaiter(1), FakeWaiter(2))
+        _ = bench.pool.acquire(key, for: first, priority: .normal)
+        bench.connector.attempts[0].fail(LoadError(.cannotConnect, message: "x"))
+        #expect(first.error?.code == .cannotConnect)
+        _ = bench.pool.acquire(key, for: second, priority: .normal)
+        _ = bench.pool.acquire(key, for: late, priority: .normal)
+        #expect(bench.connector.attempts.count == 2)
+        bench.connector.attempts[1].fail(LoadError(.timedOut, message: "x"))
+        #expect(second.error?.code == .timedOut)
+        #expect(late.error == nil)
+        #expect(bench.connector.open.count == 1)
+    }
+
+    @Test func anAttemptThatNobodyWaitsForIsCancelled() {
+        let bench = PoolBench()
+        let waiters = [FakeWaiter(0), FakeWaiter(1)]
+        let tickets = waiters.map { bench.pool.acquire(key, for: $0, priority: .normal) }
+        #expect(bench.connector.open.count == 2)
+        if let ticket = tickets[0] { bench.pool.cancel(ticket) }
+        #expect(bench.connector.open.count == 1)
+        bench.connector.open[0].succeed()
+        #expect(waiters[0].connection == nil)
+        #expect(waiters[1].connection != nil)
+    }
+
+    @Test func untilTheProtocolIsKnownOneConnectionIsTried() {
+        let bench = PoolBench()
+        bench.connector.offersMultiplexing = true
+        let secure = PoolBench.key(isSecure: true)
+        let waiters = (0..<4).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(secure, for: waiter, priority: .normal) }
+        #expect(bench.connector.attempts.count == 1)
+        bench.connector.attempts[0].succeed(capacity: 1)
+        // It was HTTP/1.1, which carries one at a time.
+        #expect(bench.connector.attempts.count == 4)
+    }
+
+    @Test func aMultiplexedConnectionCarriesAsManyAsItHasRoomFor() {
+        let bench = PoolBench()
+        bench.connector.offersMultiplexing = true
+        let secure = PoolBench.key(isSecure: true)
+        let waiters = (0..<5).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(secure, for: waiter, priority: .normal) }
+        let connection = bench.connector.attempts[0].succeed(capacity: 3)
+        #expect(connection.carried == 3)
+        waiters[1].finish()
+        #expect(waiters[3].connection === connection)
+        #expect(bench.connector.attempts.count == 1)
+        bench.pool.retire(connection, secure)
+        #expect(bench.connector.open.count == 1)
+        connection.close()
+        #expect(bench.connector.open.count == 1)
+    }
+
+    @Test func unusedConnectionsAreClosedAfterTheirTime() {
+        let bench = PoolBench { $0.idleTimeout = .seconds(30) }
+        let (first, second) = (FakeWaiter(), FakeWaiter())
+        _ = bench.pool.acquire(key, for: first, priority: .normal)
+        _ = bench.pool.acquire(key, for: second, priority: .normal)
+        let connections = bench.connector.attempts.map { $0.succeed() }
+        first.finish()
+        bench.loop.advanceTime(by: .seconds(29))
+        #expect(!connections[0].isClosed)
+        bench.loop.advanceTime(by: .seconds(10))
+        #expect(connections[0].isClosed)
+        // The other one is in use.
+        #expect(!connections[1].isClosed)
+    }
+
+    /// Loads begin, are cancelled and end at random; at the end nothing is open, queued or owed.
+    @Test(arguments: [1, 2, 3, 4]) func nothingIsLeftAfterManyLoads(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let bench = PoolBench {
+            $0.perHost = 4
+            $0.total = 10
+        }
+        var running: [FakeWaiter] = []
+        var waiting: [Int: ConnectionPool.Ticket] = [:]
+        var all: [FakeWaiter] = []
+        for name in 0..<10_000 {
+            let waiter = FakeWaiter(name) { waiter in
+                waiting[waiter.name] = nil
+                running.append(waiter)
+            }
+            all.append(waiter)
+            let priority = [LoadPriority.low, .normal, .high].randomElement(using: &random) ?? .normal
+            let key = PoolBench.key("host\(Int.random(in: 0..<5, using: &random))")
+            if let ticket = bench.pool.acquire(key, for: waiter, priority: priority), waiter.connection == nil { waiting[name] = ticket }
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: bench.connector.open.randomElement(using: &random)?.succeed()
+            case 1: bench.connector.open.randomElement(using: &random)?.fail(LoadError(.cannotConnect, message: ""))
+            case 2:
+                if let (name, ticket) = waiting.randomElement(using: &random) {
+                    waiting[name] = nil
+                    bench.pool.cancel(ticket)
+                }
+            case 3, 4:
+                if let index = running.indices.randomElement(using: &random) { running.remove(at: index).finish() }
+            default: running.randomElement(using: &random)?.connection?.close()
+            }
+            bench.loop.run()
+        }
+        while !bench.connector.open.isEmpty || !running.isEmpty {
+            for attempt in bench.connector.open { attempt.succeed() }
+            while let waiter = running.popLast() { waiter.finish() }
+            bench.loop.run()
+        }
+        #expect(waiting.filter { all[$0.key].error == nil }.isEmpty)
+        bench.pool.closeIdle()
+        for _ in 0..<10 { #expect(bench.budget.take {}) }
+        #expect(!bench.budget.take {})
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOEmbedded
+import PortolanCore
+
+@testable import PortolanHTTP
+
+/// A connection that carries what it is given until the test lets it go.
+final class FakeConnection: PooledConnection {
+    let key: ConnectionKey
+    let isMultiplexed: Bool
+    private let pool: ConnectionPool
+    private(set) var carried = 0
+    private(set) var isClosed = false
+    private let capacity: Int
+    private(set) var idleSince: UInt64?
+
+    init(_ key: ConnectionKey, in pool: ConnectionPool, capacity: Int = 1) {
+        self.key = key
+        self.pool = pool
+        self.capacity = capacity
+        isMultiplexed = capacity > 1
+        idleSince = pool.eventLoop.now.uptimeNanoseconds
+    }
+
+    var room: Int { isClosed ? 0 : capacity - carried }
+
+    func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier { preconditionFailure("the waiters of these tests take the room alone") }
+
+    func take() {
+        carried += 1
+        idleSince = nil
+    }
+
+    /// An exchange is over.
+    func release() {
+        carried -= 1
+        if carried == 0 { idleSince = pool.eventLoop.now.uptimeNanoseconds }
+        if !isClosed { pool.hasRoom(self, key) }
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        pool.didClose(self, key)
+    }
+}
+
+/// Opens fake connections when the test says so.
+final class FakeConnector: Connector {
+    final class Attempt: ConnectionAttempt {
+        let key: ConnectionKey
+        weak var owner: (any ConnectionWaiter)?
+        private let pool: ConnectionPool
+        private var completion: ((Result<any PooledConnection, LoadError>) -> Void)?
+        private(set) var isStarted = false
+
+        init(
+            _ key: ConnectionKey, _ pool: ConnectionPool, _ owner: any ConnectionWaiter,
+            _ completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
+        ) {
+            self.key = key
+            self.pool = pool
+            self.owner = owner
+            self.completion = completion
+        }
+
+        var isOpen: Bool { completion != nil }
+
+        func start() { isStarted = true }
+        func cancel() { fail(LoadError(.cancelled, message: "")) }
+
+        @discardableResult
+        func succeed(capacity: Int = 1) -> FakeConnection {
+            let connection = FakeConnection(key, in: pool, capacity: capacity)
+            let completion = completion
+            self.completion = nil
+            completion?(.success(connection))
+            return connection
+        }
+
+        func fail(_ error: LoadError) {
+            let completion = completion
+            self.completion = nil
+            completion?(.failure(error))
+        }
+    }
+
+    var offersMultiplexing = false
+    private(set) var attempts: [Attempt] = []
+    var open: [Attempt] { attempts.filter(\.isOpen) }
+
+    func connect(
+        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionWaiter,
+        completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
+    ) -> any ConnectionAttempt {
+        let attempt = Attempt(key, pool, owner, completion)
+        attempts.append(attempt)
+        return attempt
+    }
+}
+
+/// A load that takes the room of its connection and notes what happens to it.
+final class FakeWaiter: ConnectionWaiter {
+    let name: Int
+    private(set) var connection: FakeConnection?
+    private(set) var error: LoadError?
+    private let served: (FakeWaiter) -> Void
+
+    init(_ name: Int = 0, served: @escaping (FakeWaiter) -> Void = { _ in }) {
+        self.name = name
+        self.served = served
+    }
+
+    func use(_ connection: any PooledConnection) {
+        guard let fake = connection as? FakeConnection else { return }
+        fake.take()
+        self.connection = fake
+        served(self)
+    }
+
+    func connectionFailed(_ error: LoadError) { self.error = error }
+    func didReach(_ step: LoadStep) {}
+    func ask(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
+
+    func finish() {
+        let connection = connection
+        self.connection = nil
+        connection?.release()
+    }
+}
+
+/// A pool on a loop whose time the test moves.
+struct PoolBench {
+    let loop = EmbeddedEventLoop()
+    let connector = FakeConnector()
+    let budget: ConnectionBudget
+    let pool: ConnectionPool
+
+    init(limits: (inout ConnectionLimits) -> Void = { _ in }) {
+        var value = ConnectionLimits()
+        limits(&value)
+        budget = ConnectionBudget(value.total)
+        pool = ConnectionPool(on: loop, limits: value, budget: budget, connector: connector, askOthers: {})
+    }
+
+    static func key(_ host: String = "example.org", isSecure: Bool = false) -> ConnectionKey {
+        ConnectionKey(isSecure: isSecure, host: host, port: isSecure ? 443 : 80, proxy: nil)
+    }
+}
