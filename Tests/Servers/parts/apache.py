@@ -98,7 +98,7 @@ def servers(spot):
     (folder / "apache.conf").write_text(configuration)
     # -X: one process; it would refuse to be root.
     command = [program, "-X", "-f", folder / "apache.conf"]
-    return [Server("apache", command, list(ports.values()), folder / "output.log", unprivileged=True)]
+    return [Server("apache", command, list(ports.values()), folder / "output.log", unprivileged=True, later_log=folder / "error.log")]
 
 
 def load_modules():

@@ -29,6 +29,11 @@ class Server:
     environment: dict = dataclasses.field(default_factory=dict)
     # Refuses to run as root.
     unprivileged: bool = False
+    # Where it goes on once it has read its configuration.
+    later_log: pathlib.Path = None
+
+    def last_words(self):
+        return tail(self.later_log) or tail(self.log) or "it said nothing"
 
 
 class Group:
@@ -75,9 +80,9 @@ class Group:
             for port in server.ports:
                 while part not in missing and not answers(port):
                     if process.poll() is not None:
-                        missing[part] = f"{server.name} ended with {process.returncode} at its start: {tail(server.log)}"
+                        missing[part] = f"{server.name} ended with {process.returncode} at its start: {server.last_words()}"
                     elif time.monotonic() > deadline:
-                        missing[part] = f"{server.name} did not listen on {port} within {READY_WITHIN} s: {tail(server.log)}"
+                        missing[part] = f"{server.name} did not listen on {port} within {READY_WITHIN} s: {server.last_words()}"
                     else:
                         time.sleep(0.01)
         return missing
@@ -95,7 +100,7 @@ class Group:
                     continue
                 server, process = watched.pop(descriptor)
                 os.close(descriptor)
-                print(f"serve: {server.name} ended with {process.wait()}: {tail(server.log)}", file=sys.stderr, flush=True)
+                print(f"serve: {server.name} ended with {process.wait()}: {server.last_words()}", file=sys.stderr, flush=True)
         print(f"serve: ended after the limit of {limit} s", file=sys.stderr)
 
 
@@ -108,7 +113,9 @@ def answers(port):
 
 
 def tail(log):
+    if log is None:
+        return ""
     try:
-        return " / ".join(log.read_text(errors="replace").split("\n")[-6:]).strip(" /") or "it said nothing"
-    except OSError as error:
-        return str(error)
+        return " / ".join(log.read_text(errors="replace").split("\n")[-6:]).strip(" /")
+    except OSError:
+        return ""

@@ -61,7 +61,7 @@ def servers(spot):
     for name in ["access.log", "users", "squid.conf"]:
         (folder / name).chmod(0o666)
     command = [program, "-N", "-f", folder / "squid.conf"]
-    return [Server("squid", command, list(ports.values()), folder / "output.log", unprivileged=True)]
+    return [Server("squid", command, list(ports.values()), folder / "output.log", unprivileged=True, later_log=folder / "cache.log")]
 
 
 def copy(root, folder):
