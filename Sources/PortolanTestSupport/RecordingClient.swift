@@ -32,7 +32,7 @@ public final class RecordingClient: ProtocolClient {
     private struct Record {
         var events: [Event] = []
         var bytes: [UInt8] = []
-        var response: Response?
+        var responses: [Response] = []
         var redirect: Request?
         var redirectResponse: Response?
         var trailers: HTTPFields?
@@ -56,7 +56,8 @@ public final class RecordingClient: ProtocolClient {
 
     public var events: [Event] { record.withLock { $0.events } }
     public var bytes: [UInt8] { record.withLock { $0.bytes } }
-    public var response: Response? { record.withLock { $0.response } }
+    public var response: Response? { record.withLock { $0.responses.last } }
+    public var responses: [Response] { record.withLock { $0.responses } }
     public var redirect: Request? { record.withLock { $0.redirect } }
     public var redirectResponse: Response? { record.withLock { $0.redirectResponse } }
     public var trailers: HTTPFields? { record.withLock { $0.trailers } }
@@ -95,7 +96,7 @@ public final class RecordingClient: ProtocolClient {
     public func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) { note(.confirmed) }
     public func didReceiveInterim(_ response: Response) { note(.interim(response.status?.code ?? 0)) }
     public func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        note(.response(response.expectedLength.map { Int($0) })) { $0.response = response }
+        note(.response(response.expectedLength.map { Int($0) })) { $0.responses.append(response) }
     }
     public func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }

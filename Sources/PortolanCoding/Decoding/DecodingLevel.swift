@@ -8,7 +8,6 @@ final class DecodingLevel {
     private let limits: ContentDecodingLimits
     private var inflater: Inflater
     private(set) var output = DecodedBuffer()
-    private var taken: Int64 = 0
     private var given: Int64 = 0
     /// The limit that was met.
     private var failure: LoadError?
@@ -24,15 +23,18 @@ final class DecodingLevel {
     /// - Returns: how many bytes of `input` were taken.
     /// - Throws: once nothing waits that comes before the error.
     func decode(_ input: borrowing RawSpan) throws(LoadError) -> Int {
-        if let failure { throw failure }
+        if let failure {
+            guard output.isEmpty else { return 0 }
+            throw failure
+        }
         let before = output.count
         let count: Int
         do throws(InflateError) {
             count = try output.append { (room: inout OutputRawSpan) throws(InflateError) in try inflater.inflate(input, into: &room) }
         } catch {
-            throw LoadError(error, in: coding, after: taken)
+            guard output.isEmpty else { return 0 }
+            throw LoadError(error, in: coding, after: inflater.taken)
         }
-        taken += Int64(count)
         given += Int64(output.count - before)
         return count
     }
@@ -41,6 +43,7 @@ final class DecodingLevel {
     ///
     /// - Parameter onWire: how many bytes of the body the first level has taken.
     func judge(onWire: Int64) throws(LoadError) {
+        guard failure == nil else { return }
         if let limit = limits.maximumBytes, given > limit {
             output.dropLast(Int(clamping: given - limit))
             failure = LoadError(bytesOver: limit, in: coding)
@@ -54,6 +57,6 @@ final class DecodingLevel {
 
     /// The coded data are over, and all output was used.
     func finish() throws(LoadError) {
-        if !inflater.mayEnd { throw LoadError(truncated: coding, after: taken) }
+        if !inflater.mayEnd { throw LoadError(truncated: coding, after: inflater.taken) }
     }
 }

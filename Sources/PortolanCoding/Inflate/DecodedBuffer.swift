@@ -26,7 +26,6 @@ struct DecodedBuffer: ~Copyable {  // … because it owns its memory and lends o
     mutating func append<Failure: Error, Result>(
         _ fill: (inout OutputRawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        if isEmpty { (start, end) = (0, 0) }
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[end...])
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let result = try fill(&output)
@@ -37,11 +36,13 @@ struct DecodedBuffer: ~Copyable {  // … because it owns its memory and lends o
     /// Takes the first bytes away.
     mutating func drop(_ count: Int) {
         start = min(start + count, end)
+        if isEmpty { (start, end) = (0, 0) }
     }
 
     /// Takes the last bytes away.
     mutating func dropLast(_ count: Int) {
         end = max(start, end - count)
+        if isEmpty { (start, end) = (0, 0) }
     }
 
     func withContents<Failure: Error, Result>(_ use: (borrowing RawSpan) throws(Failure) -> Result) throws(Failure) -> Result {

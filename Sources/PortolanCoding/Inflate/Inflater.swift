@@ -42,6 +42,8 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
     private let format: Format
     private let stream: UnsafeMutablePointer<z_stream>
     private var place = Place.atStart
+    /// How many bytes of input were taken in all.
+    private(set) var taken: Int64 = 0
 
     package init(_ format: Format) {
         self.format = format
@@ -71,6 +73,7 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
     package mutating func inflate(_ input: borrowing RawSpan, into output: inout OutputRawSpan) throws(InflateError) -> Int {
         let given = output.byteCount
         var taken = 0
+        defer { self.taken += Int64(taken) }
         while true {
             switch place {
             case .inStream:
@@ -80,7 +83,8 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
                 guard output.byteCount > given else { throw error }
                 return taken
             case .afterEnd:
-                return input.byteCount
+                taken = input.byteCount
+                return taken
             case .atStart, .afterFirstByte, .betweenMembers, .afterMemberByte:
                 guard taken < input.byteCount else { return taken }
                 if take(unsafe input.unsafeLoad(fromUncheckedByteOffset: taken, as: UInt8.self), into: &output) { taken += 1 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCoding
+
+@Suite(.timeLimit(.minutes(1))) struct DecodingTests {
+    @Test(arguments: CodedBody.sound + CodedBody.broken) func contentsComeOut(body: CodedBody) throws {
+        body.check(try body.decode(in: body.bytes.whole))
+    }
+
+    @Test(arguments: CodedBody.sound + CodedBody.broken) func piecesMakeNoDifference(body: CodedBody) throws {
+        body.check(try body.decode(in: body.bytes.byteByByte))
+        for index in body.bytes.indices.prefix(80) { body.check(try body.decode(in: body.bytes.cut(at: index))) }
+    }
+
+    @Test(arguments: CodedBody.sound + CodedBody.broken) func pausesMakeNoDifference(body: CodedBody) throws {
+        for endsInPause in [false, true] {
+            let pauseAll = try body.decode(in: body.bytes.whole, endsInPause: endsInPause) { _, _ in .pause }
+            body.check(pauseAll)
+            body.check(try body.decode(in: body.bytes.byteByByte, endsInPause: endsInPause) { _, _ in .pause })
+            for point in pauseAll.events.indices {
+                body.check(try body.decode(in: body.bytes.whole, endsInPause: endsInPause) { index, _ in index == point ? .pause : .keepGoing })
+            }
+        }
+    }
+
+    /// Cut short, it fails after what it holds; but between members, where no byte says that there was to be more, and in what is passed over anyway.
+    @Test(arguments: CodedBody.sound.filter { $0.bytes.count < 1000 }) func cutIsTruncated(body: CodedBody) throws {
+        for count in body.bytes.indices {
+            let cut = CodedBody("", body.codings, Array(body.bytes[..<count]), [])
+            for pieces in [cut.bytes.whole, cut.bytes.byteByByte] {
+                let client = try cut.decode(in: pieces)
+                #expect(body.contents.starts(with: client.bytes))
+                if client.error == nil {
+                    #expect(count == 0 || Self.mayEnd(cut), "\(count) bytes")
+                } else {
+                    #expect(client.error?.code == .truncated && !Self.mayEnd(cut), "\(count) bytes")
+                    #expect(client.error?.message.contains("ends after") == true)
+                }
+            }
+        }
+    }
+
+    private static func mayEnd(_ body: CodedBody) -> Bool {
+        let coded = [CodedBody.gzip, CodedBody.gzipWithAllFields, CodedBody.gzipOfNothing, CodedBody.zlib, CodedBody.bare, CodedBody.bareOfGzip]
+        return coded.contains { body.bytes.starts(with: $0) && isWhole(Array(body.bytes[$0.count...]), coded) }
+    }
+
+    /// Whether the bytes are members and then rubbish.
+    private static func isWhole(_ rest: [UInt8], _ coded: [[UInt8]]) -> Bool {
+        guard rest.starts(with: [0x1F, 0x8B]) else { return true }
+        return coded.contains { rest.starts(with: $0) && isWhole(Array(rest[$0.count...]), coded) }
+    }
+
+    @Test func anyDataInAnyPiecesComesOut() throws {
+        var generator = SeededGenerator(seed: 77)
+        for round in 0..<300 {
+            let count = Int.random(in: 0...(round % 10 == 0 ? 300_000 : 3000), using: &generator)
+            let alphabet = UInt8.random(in: 0...255, using: &generator)
+            let contents = generator.bytes(count).map { $0 & alphabet }
+            let wrapping = Deflated.Wrapping.allCases[round % 3]
+            let coded = Deflated.make(
+                contents, wrapping, level: Int32.random(in: 0...9, using: &generator), strategy: Int32.random(in: 0...4, using: &generator))
+            var pieces: [[UInt8]] = []
+            var rest = coded[...]
+            let longest = Int.random(in: 1...max(1, coded.count), using: &generator)
+            while !rest.isEmpty {
+                let length = Int.random(in: 1...longest, using: &generator)
+                pieces.append(Array(rest.prefix(length)))
+                rest = rest.dropFirst(length)
+            }
+            let rhythm = Int.random(in: 1...5, using: &generator)
+            let body = CodedBody("\(round)", wrapping.coding, coded, contents)
+            body.check(try body.decode(in: pieces, endsInPause: round % 2 == 0) { index, _ in index % rhythm == 0 ? .pause : .keepGoing })
+        }
+    }
+
+    @Test func outputComesWithTheInputThatMakesIt() throws {
+        let body = CodedBody("", "gzip", CodedBody.gzip, CodedBody.hello)
+        let client = try body.decode(in: body.bytes.byteByByte)
+        #expect(client.events.filter { $0 == .data(1) }.count > 5, "not kept until a buffer is full")
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCoding
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite(.timeLimit(.minutes(1))) struct MultipartTests {
+    @Test(arguments: MultipartBody.samples) func partsComeOut(body: MultipartBody) throws {
+        body.check(try body.load(in: [body.bytes]))
+    }
+
+    @Test(arguments: MultipartBody.samples) func piecesMakeNoDifference(body: MultipartBody) throws {
+        let bytes = body.bytes
+        body.check(try body.load(in: bytes.map { [$0] }))
+        for index in bytes.indices {
+            body.check(try body.load(in: [Array(bytes[..<index]), Array(bytes[index...])]))
+            body.check(try body.load(in: [Array(bytes[..<index])] + bytes[index...].map { [$0] }))
+        }
+    }
+
+    @Test(arguments: MultipartBody.samples) func pausesMakeNoDifference(body: MultipartBody) throws {
+        for endsInPause in [false, true] {
+            let pauseAll = try body.load(in: [body.bytes], endsInPause: endsInPause) { _, _ in .pause }
+            body.check(pauseAll)
+            body.check(try body.load(in: body.bytes.map { [$0] }, endsInPause: endsInPause) { _, _ in .pause })
+            for point in pauseAll.events.indices {
+                body.check(try body.load(in: [body.bytes], endsInPause: endsInPause) { index, _ in index == point ? .pause : .keepGoing })
+            }
+        }
+    }
+
+    /// A body that is cut anywhere ends as a camera's stream does: what came is right as far as it goes.
+    @Test(arguments: MultipartBody.samples.filter { $0.code == nil }) func cutBodyIsAStart(body: MultipartBody) throws {
+        for count in body.bytes.indices {
+            let client = try body.load(in: [Array(body.bytes[..<count])])
+            let parts = MultipartBody.parts(client)
+            #expect(client.error?.code == (parts.isEmpty ? .badResponse : nil))
+            #expect(parts.dropLast() == body.parts.prefix(max(0, parts.count - 1)))
+            if let last = parts.last {
+                let whole = body.parts[parts.count - 1]
+                #expect(last.data.utf8.starts(with: whole.data.utf8) || whole.data.utf8.starts(with: last.data.utf8))
+            }
+        }
+    }
+
+    @Test func stopIsFinal() throws {
+        let body = MultipartBody("", "--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--", [])
+        for point in 0..<4 {
+            let client = try body.load(in: [body.bytes]) { index, _ in index == point ? .stopped : .keepGoing }
+            #expect(client.events.count == point + 1)
+        }
+    }
+
+    @Test func largeHeadsAreRefused() throws {
+        let line = "X: " + String(repeating: "y", count: 20) + "\r\n"
+        let body = MultipartBody("", "--b\r\n" + line + line + "\r\none", [(nil, "one")])
+        let exact = MultipartLimits(maximumHeadBytes: 52, maximumFields: 2)
+        body.check(try body.load(in: [body.bytes], limits: exact))
+        for (limits, setting) in [
+            (MultipartLimits(maximumHeadBytes: 51, maximumFields: 2), "maximumHeadBytes"),
+            (MultipartLimits(maximumHeadBytes: 52, maximumFields: 1), "maximumFields"),
+        ] {
+            for pieces in [[body.bytes], body.bytes.map { [$0] }] {
+                let error = try body.load(in: pieces, limits: limits).error
+                #expect(error?.code == .limitExceeded && error?.message.contains("MultipartLimits.\(setting)") == true)
+            }
+        }
+    }
+
+    // MARK: Responses
+
+    private func load(_ response: Response, _ method: HTTPRequest.Method = .get) throws -> RecordingClient {
+        var request = try Request("http://a/")
+        request.method = method
+        let client = RecordingClient()
+        let stage = MultipartReplaceStage(for: request, next: client)
+        StagedLoad(response, [Array("--b\r\n\r\none\r\n--b--".utf8)]).play(to: stage) { stage.resume() }
+        return client
+    }
+
+    @Test(arguments: [
+        ("multipart/x-mixed-replace", HTTPResponse.Status.ok, HTTPRequest.Method.get),
+        ("multipart/x-mixed-replace;boundary=\"\"", .ok, .get),
+        ("multipart/mixed;boundary=b", .ok, .get), ("multipart/x-mixed-replace;boundary=b", .notFound, .get),
+        ("multipart/x-mixed-replace;boundary=b", .ok, .head),
+        ("multipart/x-mixed-replace;boundary=\(String(repeating: "b", count: 257))", .ok, .get),
+    ]) func otherResponsesPass(type: String, status: HTTPResponse.Status, method: HTTPRequest.Method) throws {
+        let client = try load(try MultipartBody.response(type, status: status), method)
+        #expect(client.events == [.response(1000), .data(17), .finished])
+        #expect(client.response?.fields[.contentType] == type)
+    }
+
+    @Test func codedBodyPasses() throws {
+        var response = try MultipartBody.response("multipart/x-mixed-replace;boundary=b")
+        response.remainingContentCodings = ["br"]
+        #expect(try load(response).events == [.response(1000), .data(17), .finished])
+    }
+
+    @Test func partHasItsOwnFieldsAndTheOuterOnes() throws {
+        let time = try #require(HTTPField.Name("X-Time"))
+        let body = MultipartBody(
+            "", "--b\r\nContent-Type: image/png\r\nContent-Length: 3\r\nX-Time: 5\r\nContent-Encoding: x\r\n\r\none\r\n--b\r\n\r\ntwo", [])
+        let client = RecordingClient()
+        let stage = MultipartReplaceStage(for: try Request("http://a/"), next: client)
+        let outer = try MultipartBody.response(
+            "Multipart/X-Mixed-Replace ; Boundary=b",
+            fields: [.server: "camera", .setCookie: "a=b", .contentLength: "1000", .contentEncoding: "gzip", time: "4"])
+        StagedLoad(outer, [body.bytes]).play(to: stage) { stage.resume() }
+        try #require(client.responses.count == 2)
+        let (first, second) = (client.responses[0], client.responses[1])
+        #expect(
+            first.fields == [
+                .server: "camera", .setCookie: "a=b", .contentType: "image/png", .contentLength: "3", time: "5", .contentEncoding: "x",
+            ])
+        #expect(second.fields == [.server: "camera", time: "4"])
+        #expect(first.status == .ok && first.url == outer.url && first.expectedLength == nil)
+        #expect(first.remainingContentCodings == ["x"] && second.remainingContentCodings == [])
+    }
+
+    // MARK: Behind a content coding
+
+    @Test func codedPartsComeOutThroughEveryPause() throws {
+        let text = Array("--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--".utf8)
+        let count = UInt8(text.count)
+        let coded = [0x01, count, 0, ~count, 0xFF] + text
+        for rhythm in 1...4 {
+            for pieces in [[coded], coded.map { [$0] }] {
+                let client = RecordingClient { index, _ in index % rhythm == 0 ? .pause : .keepGoing }
+                let request = try Request("http://a/")
+                let stage = ContentDecodingStage(for: request, next: MultipartReplaceStage(for: request, next: client))
+                let outer = try MultipartBody.response("multipart/x-mixed-replace;boundary=b", fields: [.contentEncoding: "deflate"])
+                #expect(StagedLoad(outer, pieces).play(to: stage) { stage.resume() })
+                #expect(MultipartBody.parts(client).map(\.data) == ["one", "two"])
+                #expect(client.events.last == .finished)
+            }
+        }
+    }
+
+    // MARK: Any boundary, any data
+
+    @Test func anyDataInAnyPiecesComesOut() throws {
+        var generator = SeededGenerator(seed: 3)
+        let alphabet = Array("\r\n-b".utf8)
+        for _ in 0..<400 {
+            let boundary = (0..<Int.random(in: 1...4, using: &generator)).map { _ in "-bc".randomElement(using: &generator) ?? "b" } + ["d"]
+            let delimiter = "\r\n--" + String(boundary)
+            let parts = (0..<Int.random(in: 1...4, using: &generator)).map { _ in
+                String(
+                    decoding: (0..<Int.random(in: 0...40, using: &generator)).map { _ in alphabet.randomElement(using: &generator) ?? 0 },
+                    as: UTF8.self)
+            }
+            let text = parts.reduce("") { $0 + delimiter + "\r\n\r\n" + $1 } + delimiter + "--"
+            let body = MultipartBody("", boundary: String(boundary), text, parts.map { (nil, $0) })
+            var (pieces, rest): ([[UInt8]], ArraySlice<UInt8>) = ([], body.bytes[...])
+            while !rest.isEmpty {
+                let length = Int.random(in: 1...9, using: &generator)
+                pieces.append(Array(rest.prefix(length)))
+                rest = rest.dropFirst(length)
+            }
+            body.check(try body.load(in: pieces) { index, _ in index % 3 == 0 ? .pause : .keepGoing })
+        }
+    }
+}
