@@ -78,14 +78,19 @@ extension CodedBody {
         CodedBody("checksum", "gzip", changed(gzip, at: 23), hello, .decodingFailed, "incorrect data check"),
         CodedBody("length", "gzip", changed(gzip, at: 27), hello, .decodingFailed, "incorrect length check"),
         CodedBody("checksum of deflate", "deflate", changed(zlib, at: 18), hello, .decodingFailed, "incorrect data check"),
-        CodedBody("checksum of the second member", "gzip", gzip + changed(gzip, at: 23), hello + hello, .decodingFailed, "incorrect data check"),
+        CodedBody(
+            "checksum of the second member", "gzip", gzip + changed(gzip, at: 23), hello + hello, .decodingFailed, "incorrect data check"),
         CodedBody("second member of another method", "gzip", gzip + [0x1F, 0x8B, 0x07, 0], hello, .decodingFailed, "unknown compression"),
         CodedBody("reserved block type", "deflate", [0x07], [], .decodingFailed, "invalid block type"),
-        CodedBody("distance before the start", "deflate", [0x4B, 0x04, 0x22, 0x00], [UInt8(ascii: "a")], .decodingFailed, "distance too far back"),
+        CodedBody(
+            "distance before the start", "deflate", [0x4B, 0x04, 0x22, 0x00], [UInt8(ascii: "a")], .decodingFailed, "distance too far back"),
         CodedBody("dictionary", "deflate", zlibWithDictionary, [], .decodingFailed, "a preset dictionary is needed"),
-        CodedBody("inner coding", "gzip, deflate", Deflated.make(hello, .zlib), [], .decodingFailed, "gzip coding is malformed after 2 bytes"),
-        CodedBody("inner coding that is cut", "gzip, deflate", Deflated.make(gzip.dropLast(1), .zlib), hello, .truncated, "its gzip coding"),
-        CodedBody("checksum after much", "gzip", changed(Deflated.make(long, .gzip), atEnd: 5), long, .decodingFailed, "incorrect data check"),
+        CodedBody(
+            "inner coding", "gzip, deflate", Deflated.make(hello, .zlib), [], .decodingFailed, "gzip coding is malformed after 2 bytes"),
+        CodedBody(
+            "inner coding that is cut", "gzip, deflate", Deflated.make(gzip.dropLast(1), .zlib), hello, .truncated, "its gzip coding"),
+        CodedBody(
+            "checksum after much", "gzip", changed(Deflated.make(long, .gzip), atEnd: 5), long, .decodingFailed, "incorrect data check"),
     ]
 
     static func changed(_ bytes: [UInt8], at index: Int) -> [UInt8] {

@@ -17,7 +17,9 @@ enum Deflated {
         var stream = unsafe z_stream()
         var input = contents
         let size = unsafe Int32(MemoryLayout<z_stream>.size)
-        guard unsafe deflateInit2_(&stream, level, Z_DEFLATED, wrapping.rawValue, 8, strategy, ZLIB_VERSION, size) == Z_OK else { return [] }
+        guard unsafe deflateInit2_(&stream, level, Z_DEFLATED, wrapping.rawValue, 8, strategy, ZLIB_VERSION, size) == Z_OK else {
+            return []
+        }
         var output = [UInt8](repeating: 0, count: unsafe Int(deflateBound(&stream, UInt(input.count))) + 32)
         let (room, available) = (UInt32(output.count), UInt32(input.count))
         let written = unsafe input.withUnsafeMutableBufferPointer { source in

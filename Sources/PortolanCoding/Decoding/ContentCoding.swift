@@ -26,7 +26,8 @@ enum ContentCoding: String {
 }
 
 extension HTTPFields {
-    /// The names of the content codings, in the order in which they were applied and in lower case; empty elements and `identity` are left out.
+    /// The names of the content codings, in the order in which they were applied and in lower case; empty elements and `identity` are
+    /// left out.
     ///
     /// Source: RFC 9110 §5.6.1, §8.4.
     package var contentCodings: [String] {

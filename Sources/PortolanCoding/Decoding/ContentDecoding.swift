@@ -5,11 +5,12 @@ package import PortolanCore
 
 /// Undoes a response's content codings, from the last one that was applied on, as far as they are known.
 ///
-/// - The response's `expectedLength` becomes `nil`, as how much comes out is not known before. Its fields stay as they came, Content-Encoding and
-///   Content-Length among them, as Fetch and curl leave them; ``Response/remainingContentCodings`` names what the bytes still carry.
+/// - The response's `expectedLength` becomes `nil`, as how much comes out is not known before. Its fields stay as they came,
+///   Content-Encoding and Content-Length among them, as Fetch and curl leave them; ``Response/remainingContentCodings`` names what the
+///   bytes still carry.
 /// - Before a coding that is not known, none can be undone: of `gzip, br` both remain, of `br, gzip` the first does.
-/// - There is nothing to undo without a body (HEAD, 204, 304), nor where the request asks for the coded bytes (``KeepsContentCoding``), nor in 206: a range is one of the
-///   coded bytes (RFC 9110 §14), of which most do not begin where a coding does. All codings remain then.
+/// - There is nothing to undo without a body (HEAD, 204, 304), nor where the request asks for the coded bytes (``KeepsContentCoding``),
+///   nor in 206: a range is one of the coded bytes (RFC 9110 §14), of which most do not begin where a coding does. All codings remain then.
 /// - An empty body is an empty body, whatever codings it is said to have, as in browsers.
 ///
 /// Source: RFC 9110 §8.4; RFC 1950, 1951, 1952 (``Inflater``).

@@ -4,8 +4,8 @@ internal import PortolanCore
 
 /// The codings of a body in a row, each of which takes what the one before it gives.
 ///
-/// Output is drawn from the end: a level decodes when the next one, or the client, has used all it gave before. So each holds one buffer and no more,
-/// however much comes out.
+/// Output is drawn from the end: a level decodes when the next one, or the client, has used all it gave before. So each holds one buffer
+/// and no more, however much comes out.
 struct DecodingPipeline {
     /// The coding that was applied last, and is undone first, is the first.
     private let levels: [DecodingLevel]

@@ -4,18 +4,18 @@ internal import CPortolanZlib
 
 /// Decodes gzip or deflate, piece by piece, into memory of the caller's.
 ///
-/// - gzip (RFC 1952): one or more members, each with its checksum and length checked. What follows the last one is passed over, as browsers do and
-///   `gzip(1)` does with a warning: by then all contents were found to be right, and zeros as padding are common. It is a further member where its
-///   first two bytes are a member's, and then has to be a whole one.
-/// - deflate: what RFC 9110 §8.4.1.2 means (RFC 1950), or a bare DEFLATE stream (RFC 1951), which some servers send under that name. The first two
-///   bytes tell: an RFC 1950 header is a multiple of 31 and names the method 8; a bare stream that looks like one would begin with a
-///   stored block and padding that is not zero, which no encoder writes. What follows the stream is passed over.
+/// - gzip (RFC 1952): one or more members, each with its checksum and length checked. What follows the last one is passed over, as
+///   browsers do and `gzip(1)` does with a warning: by then all contents were found to be right, and zeros as padding are common. It is a
+///   further member where its first two bytes are a member's, and then has to be a whole one.
+/// - deflate: what RFC 9110 §8.4.1.2 means (RFC 1950), or a bare DEFLATE stream (RFC 1951), which some servers send under that name. The
+///   first two bytes tell: an RFC 1950 header is a multiple of 31 and names the method 8; a bare stream that looks like one would begin
+///   with a stored block and padding that is not zero, which no encoder writes. What follows the stream is passed over.
 ///
 /// No bytes at all are no contents, and no error. Holds about 40 KiB once it has been given something.
 ///
 /// Source: `inflateInit2` and `inflate` in zlib.h.
 @safe
-package struct Inflater: ~Copyable {  // … because it owns the stream, which never moves, and lends zlib memory for the length of a call only
+package struct Inflater: ~Copyable {  // … because it owns the stream, which never moves, and zlib is lent memory for a call only
     package enum Format: Sendable {
         case gzip, deflate
     }
@@ -65,8 +65,8 @@ package struct Inflater: ~Copyable {  // … because it owns the stream, which n
         }
     }
 
-    /// Decodes until `input` is used up or `output` is full. To be called again until it does neither take nor give: there may be output left when all
-    /// input was taken.
+    /// Decodes until `input` is used up or `output` is full. To be called again until it does neither take nor give: there may be output
+    /// left when all input was taken.
     ///
     /// - Returns: how many bytes of `input` were taken.
     /// - Throws: what stands in the way, at this and every later call, and not before all that comes before it was given.

@@ -2,7 +2,8 @@
 
 package import PortolanCore
 
-/// What a ``TransformStage`` makes of a response and its body: it takes bytes from where it is told and calls the client with what they stand for.
+/// What a ``TransformStage`` makes of a response and its body: it takes bytes from where it is told and calls the client with what they
+/// stand for.
 ///
 /// It keeps of the input only what it needs to go on, and never more output than one buffer: input that it does not take is kept for it.
 package protocol BodyTransform: ~Copyable {
@@ -13,8 +14,8 @@ package protocol BodyTransform: ~Copyable {
 
     /// Takes bytes of `input` from `position` on, moves that past them, and delivers.
     ///
-    /// - Returns: `.keepGoing`: all was taken, and nothing waits to be delivered. Otherwise the client's answer to what was delivered last: this is called
-    ///   again with the rest, which may be empty, once the client goes on.
+    /// - Returns: `.keepGoing`: all was taken, and nothing waits to be delivered. Otherwise the client's answer to what was delivered
+    ///   last: this is called again with the rest, which may be empty, once the client goes on.
     /// - Throws: with what the load fails, when all that comes before it was delivered.
     mutating func advance(_ input: borrowing RawSpan, from position: inout Int, to client: any ProtocolClient) throws(LoadError) -> Flow
 

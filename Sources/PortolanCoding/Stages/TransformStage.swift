@@ -3,7 +3,8 @@
 package import HTTPTypes
 package import PortolanCore
 
-/// Drives a ``BodyTransform`` between a load and its client: keeps input while the client pauses, and the end until all before it was delivered.
+/// Drives a ``BodyTransform`` between a load and its client: keeps input while the client pauses, and the end until all before it was
+/// delivered.
 ///
 /// A body that is not transformed costs one branch an event.
 package final class TransformStage<Transform: BodyTransform & ~Copyable>: ResumableStage, @unchecked Sendable {
