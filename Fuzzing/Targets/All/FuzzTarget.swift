@@ -26,6 +26,10 @@ extension FuzzTarget {
     public static let manifest = FuzzTarget("manifest") { input throws(Finding) in try ManifestCase.judge(input) }
     public static let events = FuzzTarget("events") { input throws(Finding) in try EventsCase.judge(input) }
     public static let gzip = FuzzTarget("gzip") { input throws(Finding) in try GzipCase(input).judge() }
+    public static let head = FuzzTarget("head") { input throws(Finding) in try ResponseJudge.judge(input) }
+    public static let chunked = FuzzTarget("chunked") { input throws(Finding) in
+        try ResponseJudge.judge(input, after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    }
 
-    public static let all = [data, mime, url, manifest, events, gzip]
+    public static let all = [data, mime, url, manifest, events, gzip, head, chunked]
 }

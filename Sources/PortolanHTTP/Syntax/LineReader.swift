@@ -19,8 +19,8 @@ struct LineReader {
     /// Whether a line has begun and not ended.
     var isWithinLine: Bool { !pending.isEmpty }
 
-    /// The start of the line that has not ended.
-    var unfinishedLine: [UInt8] { pending }
+    /// How many bytes there are of a line that has not ended.
+    var unfinishedCount: Int { pending.count }
 
     /// Takes the next line, without its end, from `offset` on; nil when all bytes are taken and it is not complete.
     ///

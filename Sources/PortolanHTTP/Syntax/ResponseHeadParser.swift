@@ -45,15 +45,10 @@ struct ResponseHeadParser: Sendable {
     }
 
     private mutating func nextStatusLine(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> StatusLine? {
-        let start = offset
-        if !lines.isWithinLine, !StatusLine.canStart(input.extracting(start...)) {
-            throw ResponseSyntaxError(.notHTTP, input.extracting(start...))
-        }
+        let rest = input.extracting(offset...)
+        guard StatusLine.canContinue(lines.unfinishedCount, with: rest) else { throw ResponseSyntaxError(.notHTTP, rest) }
         switch try lines.next(in: input, from: &offset, atMost: limits.statusLine, orBreak: .statusLineTooLong) {
-        case nil:
-            let unfinished = lines.unfinishedLine
-            guard StatusLine.canStart(unfinished.span) else { throw ResponseSyntaxError(.notHTTP, unfinished.span) }
-            return nil
+        case nil: return nil
         case .inInput(let range): return try StatusLine(parsing: input.extracting(range))
         case .assembled(let octets): return try StatusLine(parsing: octets.span)
         }

@@ -12,7 +12,7 @@ struct StatusLine {
     let reason: String
 
     init(parsing line: Span<UInt8>) throws(ResponseSyntaxError) {
-        guard Self.canStart(line) else { throw ResponseSyntaxError(.notHTTP, line) }
+        guard Self.canContinue(0, with: line) else { throw ResponseSyntaxError(.notHTTP, line) }
         // "HTTP/1.x" and the blank
         guard line.count > 8, line[5].isDecimalDigit, line[6] == UInt8(ascii: "."), line[7].isDecimalDigit, line[8].isBlank else {
             throw ResponseSyntaxError(.statusLine, line)
@@ -33,10 +33,11 @@ struct StatusLine {
         reason = words.latin1Text
     }
 
-    /// Whether a line that starts with these octets, few or many, may be a status line.
-    static func canStart(_ octets: Span<UInt8>) -> Bool {
+    /// Whether octets, few or many, may follow the first `count` of a status line, which were judged before.
+    static func canContinue(_ count: Int, with octets: Span<UInt8>) -> Bool {
         let name: StaticString = "HTTP/"
-        for index in 0..<min(octets.count, name.utf8CodeUnitCount) where unsafe octets[index] != name.utf8Start[index] { return false }
+        let judged = max(0, min(octets.count, name.utf8CodeUnitCount - count))
+        for index in 0..<judged where unsafe octets[index] != name.utf8Start[count + index] { return false }
         return true
     }
 }

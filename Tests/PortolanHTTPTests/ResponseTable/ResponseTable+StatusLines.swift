@@ -56,6 +56,7 @@ extension ResponseTable {
         .init("9112 §4", "HTTP/0.9, a body without a head", "<html><body>hi</body></html>\r\n", .bad),
         .init("9112 §4", "the banner of another server", "SSH-2.0-OpenSSH_9.2p1\r\n", .bad),
         .init("9112 §4", "a request", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", .bad),
+        .init("9112 §4", "no HTTP, without a line's end", "HTTQ\(String(repeating: "x", count: 9000))", .bad),
         .init("9112 §2.2", "an empty line before it", "\r\nHTTP/1.1 200 OK\r\n\r\n", .bad),
         .init("9112 §2.2", "SP before it", " HTTP/1.1 200 OK\r\n\r\n", .bad),
         .init("9112 §2.2", "a byte order mark before it", "\u{EF}\u{BB}\u{BF}HTTP/1.1 200 OK\r\n\r\n", .bad),

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What fields say about framing, taken all at once.
+///
+/// Source: RFC 9112, sections 6 and 7; RFC 9110, sections 5.6.1 and 7.6.1.
+struct FramingReference {
+    enum Lengths: Equatable {
+        case absent, invalid
+        case length(Int)
+    }
+
+    enum Codings {
+        case absent, chunked, others, invalid
+    }
+
+    static let names = ["content-length", "transfer-encoding", "connection"]
+
+    let lengths: Lengths
+    let codings: Codings
+    let options: [String]
+
+    init(_ fields: [[String]]) {
+        func values(_ name: String) -> [String]? {
+            let found = fields.filter { $0[0].lowercased() == name }.map { $0[1] }
+            return found.isEmpty ? nil : found
+        }
+        lengths = Self.lengths(values("content-length"))
+        codings = Self.codings(values("transfer-encoding"))
+        options = (values("connection") ?? []).flatMap(Self.elements).map { $0.lowercased() }
+    }
+
+    private static func lengths(_ values: [String]?) -> Lengths {
+        guard let values else { return .absent }
+        var numbers: Set<Int> = []
+        for value in values {
+            let elements = elements(value)
+            guard !elements.isEmpty else { return .invalid }
+            for element in elements {
+                guard element.unicodeScalars.allSatisfy({ ("0"..."9").contains($0) }), let number = Int(element) else { return .invalid }
+                numbers.insert(number)
+            }
+        }
+        return numbers.count == 1 ? .length(numbers.removeFirst()) : .invalid
+    }
+
+    private static func codings(_ values: [String]?) -> Codings {
+        guard let values else { return .absent }
+        var names: [String] = []
+        for element in values.flatMap(elements) {
+            let octets = element.unicodeScalars.map { UInt8($0.value) }
+            let name = octets.prefix { MIMEReference.isToken(Unicode.Scalar($0)) }
+            let parameters = ParameterReference(octets.dropFirst(name.count))
+            guard !name.isEmpty, parameters.firstFault == nil, parameters.isComplete else { return .invalid }
+            names.append(Text.latin1(name).lowercased())
+            if names.last == "chunked", name.count < octets.count { return .invalid }
+        }
+        let isTwice = names.filter { $0 == "chunked" }.count > 1
+        let others = names.last == "chunked" ? names.count - 1 : names.count
+        if isTwice || others > 16 { return .invalid }
+        return names.last == "chunked" ? .chunked : .others
+    }
+
+    /// The elements of a list, of which none is empty.
+    private static func elements(_ value: String) -> [String] {
+        var (all, current, isQuoted, isEscaped): ([[UInt8]], [UInt8], Bool, Bool) = ([], [], false, false)
+        for octet in value.unicodeScalars.map({ UInt8($0.value) }) {
+            if octet == 44, !isQuoted {
+                all.append(current)
+                current = []
+                continue
+            }
+            current.append(octet)
+            if isEscaped {
+                isEscaped = false
+            } else if octet == 34 {
+                isQuoted.toggle()
+            } else if octet == 92, isQuoted {
+                isEscaped = true
+            }
+        }
+        all.append(current)
+        return all.map { Text.latin1(Text.trimmed($0[...])) }.filter { !$0.isEmpty }
+    }
+}
+
+/// Names and values behind semicolons, by the grammar.
+///
+/// Source: RFC 9112, section 7.1.1.
+struct ParameterReference {
+    /// How many octets stand before the first that can't stand there.
+    private(set) var firstFault: Int?
+    /// Whether it can end here.
+    private(set) var isComplete = true
+
+    private let octets: [UInt8]
+    private var position = 0
+
+    init(_ octets: ArraySlice<UInt8>) {
+        self.octets = Array(octets)
+        while true {
+            skipBlanks()
+            guard let octet = next else { return }
+            guard octet == 59, takeParameter() else {
+                firstFault = position
+                return
+            }
+            if !isComplete { return }
+        }
+    }
+
+    private var next: UInt8? { position < octets.count ? octets[position] : nil }
+
+    /// - Returns: false where the octet at the position can't stand there. Where the octets end, it is not complete.
+    private mutating func takeParameter() -> Bool {
+        position += 1
+        isComplete = false
+        skipBlanks()
+        guard next != nil else { return true }
+        guard takeToken() else { return false }
+        isComplete = true
+        skipBlanks()
+        guard next == 61 else { return next == nil || next == 59 }
+        position += 1
+        isComplete = false
+        skipBlanks()
+        guard let first = next else { return true }
+        if first == 34 { return takeQuoted() }
+        isComplete = true
+        return takeToken()
+    }
+
+    private mutating func takeToken() -> Bool {
+        let start = position
+        while let octet = next, MIMEReference.isToken(Unicode.Scalar(octet)) { position += 1 }
+        return position > start
+    }
+
+    private mutating func takeQuoted() -> Bool {
+        position += 1
+        while let octet = next {
+            if octet == 34 {
+                position += 1
+                isComplete = true
+                return true
+            }
+            if octet == 92 {
+                position += 1
+                guard next != nil else { return true }
+            }
+            guard let content = next, content == 9 || (32...126).contains(content) || content >= 128 else { return false }
+            position += 1
+        }
+        return true
+    }
+
+    private mutating func skipBlanks() {
+        while next == 32 || next == 9 { position += 1 }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanHTTP
+
+/// The chunked coding.
+///
+/// Source: RFC 9112, section 7.1.
+extension Reading {
+    mutating func chunks() throws(ResponseOutcome) -> (body: [UInt8], trailers: [[String]]) {
+        var body: [UInt8] = []
+        while true {
+            let size = try chunkSize()
+            if size == 0 { break }
+            body += rest.prefix(size)
+            guard rest.count >= size else { throw .failure(.truncated) }
+            rest = rest.dropFirst(size)
+            try take([13, 10])
+        }
+        return (body, try section(limits.trailerSection).fields)
+    }
+
+    private mutating func chunkSize() throws(ResponseOutcome) -> Int {
+        let digits = rest.prefix { (48...57).contains($0) || (65...70).contains($0) || (97...102).contains($0) }
+        guard !digits.isEmpty else { throw .failure(rest.isEmpty ? .truncated : .badResponse) }
+        rest = rest.dropFirst(digits.count)
+        let zeros = digits.prefix { $0 == 48 }.count
+        let padding = zeros == digits.count ? zeros - 1 : zeros
+        let allowed = min(limits.chunkExtensions, limits.chunkExtensionsTotal - extensionBytes)
+        guard padding <= allowed else { throw .failure(.limitExceeded) }
+        let size = zeros == digits.count ? 0 : Int(Text.latin1(digits), radix: 16)
+        guard let size else { throw .failure(.badResponse) }
+
+        let text = rest.prefix { $0 != 13 }
+        let parameters = ParameterReference(text)
+        // An octet counts before it is judged.
+        let fault = parameters.firstFault ?? (parameters.isComplete || text.count == rest.count ? nil : text.count)
+        guard padding + (fault.map { $0 + 1 } ?? text.count) <= allowed else { throw .failure(.limitExceeded) }
+        guard fault == nil else { throw .failure(.badResponse) }
+        extensionBytes += padding + text.count
+        rest = rest.dropFirst(text.count)
+        try take([13, 10])
+        return size
+    }
+
+    private mutating func take(_ octets: [UInt8]) throws(ResponseOutcome) {
+        for octet in octets {
+            guard let next = rest.popFirst() else { throw .failure(.truncated) }
+            guard next == octet else { throw .failure(.badResponse) }
+        }
+    }
+}
