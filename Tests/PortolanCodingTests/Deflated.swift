@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CZlib
+import CPortolanZlib
 
 /// zlib's own compression, for bodies to be undone.
 enum Deflated {
