@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// What one load and one peer have said to each other about who the load is: decides what is asked of the caller, and what an answer means.
+struct AuthenticationDialogue {
+    /// Who asks.
+    struct Peer {
+        /// The URL's scheme, or the proxy's.
+        let protocolName: String
+        /// As in a URL: an IPv6 address in brackets.
+        let host: String
+        let port: Int
+        let isProxy: Bool
+    }
+
+    struct Question {
+        let space: ProtectionSpace
+        let failureCount: Int
+        let previousError: LoadError?
+        fileprivate let offer: AuthenticationOffer
+    }
+
+    enum Decision {
+        case use(PasswordCredential)
+        /// There is another way to ask for.
+        case ask(Question)
+        /// Go on without.
+        case giveUp
+        case fail(LoadError)
+    }
+
+    /// How many answers one load gives to a peer; a caller, or a peer that asks for another realm each time, comes to an end.
+    static let answerLimit = 8
+
+    private let peer: Peer
+    private var answerCount = 0
+    /// The credential that was sent last.
+    private var sent: PasswordCredential?
+    private var failures: (offer: AuthenticationOffer?, count: Int) = (nil, 0)
+    /// What the peer offers, less what the caller rejected.
+    private var offers: [AuthenticationOffer] = []
+    private var rejected: Set<AuthenticationOffer> = []
+
+    /// - Parameter credential: what is sent without being asked for.
+    init(with peer: Peer, sending credential: PasswordCredential? = nil) {
+        self.peer = peer
+        sent = credential
+    }
+
+    /// The peer wants to know, or to know again.
+    ///
+    /// - Returns: what to ask the caller; `nil` where the peer offers no way that is known, or there were answers enough.
+    mutating func question(_ offered: [AuthenticationOffer]) -> Question? {
+        offers = offered.filter { !rejected.contains($0) }
+        guard answerCount < Self.answerLimit, let offer = offers.first else { return nil }
+        if sent != nil, failures.offer == nil || failures.offer == offer {
+            failures = (offer, failures.count + 1)
+        } else {
+            failures = (offer, 0)
+        }
+        return question(offer)
+    }
+
+    private func question(_ offer: AuthenticationOffer) -> Question {
+        let space = ProtectionSpace(
+            kind: .password(scheme: offer.scheme), protocolName: peer.protocolName, host: peer.host, port: peer.port, realm: offer.realm,
+            isProxy: peer.isProxy)
+        return Question(
+            space: space, failureCount: failures.count, previousError: failures.count == 0 ? nil : sent.map(refusal), offer: offer)
+    }
+
+    private func refusal(of credential: PasswordCredential) -> LoadError {
+        LoadError(
+            .authenticationRequired,
+            message:
+                "\(peer.isProxy ? "the proxy" : "the server") \(QuotedText(peer.host)) did not accept \(credential); check name and password"
+        )
+    }
+
+    mutating func decide(_ answer: ChallengeAnswer, on question: Question) -> Decision {
+        switch answer {
+        case .use(let credential): return use(credential, for: question)
+        case .continueWithout, .performDefault: return .giveUp
+        case .rejectProtectionSpace:
+            rejected.insert(question.offer)
+            offers.removeAll { $0 == question.offer }
+            guard let next = offers.first else {
+                return .fail(
+                    LoadError(
+                        .authenticationRequired,
+                        message: "every way to authenticate that \(QuotedText(peer.host)) offers was rejected; answer one with a credential"
+                    ))
+            }
+            failures = (next, 0)
+            return .ask(self.question(next))
+        case .cancel:
+            return .fail(
+                LoadError(
+                    .authenticationCancelled, message: "the question of \(QuotedText(peer.host)) for a user name and password was cancelled"
+                ))
+        }
+    }
+
+    private mutating func use(_ credential: Credential, for question: Question) -> Decision {
+        guard let credential = PasswordCredential(credential) else {
+            return .fail(
+                LoadError(
+                    .authenticationRequired,
+                    message:
+                        "\(QuotedText(peer.host)) asks for a user name and password, and the answer was \(credential); answer with a password"
+                ))
+        }
+        do throws(LoadError) {
+            try question.offer.check(credential)
+        } catch {
+            return .fail(error)
+        }
+        answerCount += 1
+        sent = credential
+        return .use(credential)
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A text of somebody else's for a message: in quotes, what is not visible escaped, shortened to sixty code points.
+struct QuotedText: CustomStringConvertible {
+    private static let longest = 60
+    let description: String
+
+    init(_ text: some StringProtocol) {
+        var line = "'"
+        for scalar in text.unicodeScalars.prefix(Self.longest) { line += scalar.escaped(asASCII: !Self.isVisible(scalar)) }
+        description = line + (text.unicodeScalars.dropFirst(Self.longest).isEmpty ? "'" : "…'")
+    }
+
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: false
+        default: true
+        }
+    }
+}
