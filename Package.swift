@@ -49,7 +49,7 @@ let package = Package(
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(
-            name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", httpTypes, logging] + nio,
+            name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", "CSecureGetenv", httpTypes, logging] + nio,
             swiftSettings: strict),
         .target(
             name: "PortolanPlugins",
@@ -92,7 +92,7 @@ let package = Package(
         .testTarget(
             name: "PortolanHTTPTests",
             dependencies: [
-                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", httpTypes, logging,
+                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", "ServerSupport", httpTypes, logging,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio, swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),

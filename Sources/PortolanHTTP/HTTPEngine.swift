@@ -7,6 +7,8 @@ import Synchronization
 /// The threads and connections of one handler; made when the first load needs them. Any thread.
 final class HTTPEngine: Sendable {
     let configuration: HTTPConfiguration
+    /// What the environment said when the engine was made.
+    let proxies: ProxySelection
     private let lanes: [Lane]
 
     /// An event loop with its pool.
@@ -19,6 +21,7 @@ final class HTTPEngine: Sendable {
 
     init(_ configuration: HTTPConfiguration) {
         self.configuration = configuration
+        proxies = ProxySelection(configuration.proxies)
         let budget = ConnectionBudget(configuration.connections.total)
         let group = MultiThreadedEventLoopGroup.singleton
         let loops = Array(group.makeIterator())
@@ -40,9 +43,9 @@ final class HTTPEngine: Sendable {
         for lane in lanes { lane.eventLoop.execute { lane.pool?.closeIdle() } }
     }
 
-    /// Where loads of this origin run.
+    /// Where loads of this origin run, whatever proxy they go through: a load stays where it is when it learns a credential for the proxy.
     func lane(for key: ConnectionKey) -> Lane {
-        lanes[Int(UInt(bitPattern: key.hashValue) % UInt(lanes.count))]
+        lanes[Int(UInt(bitPattern: key.origin.hashValue) % UInt(lanes.count))]
     }
 
     /// Closes all connections that carry no load.

@@ -26,7 +26,7 @@ public final class HTTPHandler: ProtocolHandler {
             return new
         }
         do throws(LoadError) {
-            return try HTTPLoad(request, client: client, key: try ConnectionKey(request), engine: engine)
+            return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: engine.proxies), engine: engine)
         } catch {
             return FailedLoad(error, client: client)
         }

@@ -25,6 +25,12 @@ extension LoadError {
         }
     }
 
+    /// The same, said of the proxy where there is one.
+    func of(_ proxy: Proxy?) -> LoadError {
+        guard let proxy else { return self }
+        return LoadError(code, domain: domain, message: "the proxy \(proxy): \(message)", cause: cause)
+    }
+
     /// The connection ended before the answer did.
     static func cutOff(_ key: ConnectionKey, _ cause: (any Error)?) -> LoadError {
         let reason = (cause as? IOError).map { ": \($0.reasonText)" } ?? ""

@@ -17,6 +17,8 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     private var deadline: Scheduled<Void>?
     /// What the attempt waits for, for the message of a time-out.
     private var step = "the name service"
+    /// Through the proxy, once it was asked.
+    private var way: ProxyTunnel?
 
     init(
         _ key: ConnectionKey, connector: HTTPConnector, pool: ConnectionPool, owner: any ConnectionWaiter,
@@ -39,7 +41,8 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
             finish(
                 .failure(
                     LoadError(
-                        .timedOut, message: "no connection to \(key) within \(limit): \(step) did not answer; check the address, or raise the limit")))
+                        .timedOut,
+                        message: "no connection to \(key) within \(limit): \(step) did not answer; check the address, or raise the limit")))
         }
         open(host: key.proxy?.host ?? key.host, port: key.proxy?.port ?? key.port)
     }
@@ -51,6 +54,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     private func finish(_ result: Result<any PooledConnection, LoadError>) {
         guard let completion else { return }
         self.completion = nil
+        way = nil
         deadline?.cancel()
         if case .failure = result {
             for channel in channels { channel.close(promise: nil) }
@@ -78,7 +82,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         connected.whenComplete { [self] result in
             switch result {
             case .success(let channel): didConnect(channel)
-            case .failure(let error): finish(.failure(.connecting(to: host, port: port, error)))
+            case .failure(let error): finish(.failure(LoadError.connecting(to: host, port: port, error).of(key.proxy)))
             }
         }
     }
@@ -97,7 +101,20 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
 
     /// Asks the proxy, where there is one, for a way to the origin.
     private func tunnel(through channel: any Channel) {
-        secure(channel)
+        guard let proxy = key.proxy, !key.usesAbsoluteForm else { return secure(channel) }
+        step = "the proxy \(proxy)"
+        let way = way ?? ProxyTunnel(key, through: proxy, configuration: configuration)
+        self.way = way
+        way.open(channel) { [self] outcome in
+            guard completion != nil else { return }
+            switch outcome {
+            case .established: secure(channel)
+            case .again:
+                channel.close(promise: nil)
+                open(host: proxy.host, port: proxy.port)
+            case .failed(let error): finish(.failure(error))
+            }
+        }
     }
 
     private func secure(_ channel: any Channel) {

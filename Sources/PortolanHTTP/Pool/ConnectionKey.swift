@@ -8,24 +8,36 @@ struct ConnectionKey: Hashable, Sendable {
     /// The host to name, without brackets: lower case, ASCII.
     let host: String
     let port: Int
-    let proxy: Proxy?
+    /// With what was sent, or is to be sent, to it: connections of different credentials are not shared.
+    var proxy: Proxy?
 
     /// The authority as `Host` says it: without the scheme's default port (RFC 9110 §7.2).
     var authority: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
+
+    /// The same origin, whatever the way to it.
+    struct Origin: Hashable {
+        let isSecure: Bool
+        let host: String
+        let port: Int
+    }
+
+    var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }
 }
 
 extension ConnectionKey {
-    init(_ request: Request) throws(LoadError) {
+    /// - Throws: ``LoadError/Code/badURL`` for a URL without a host, or what is wrong with the proxy that the request would go through.
+    init(_ request: Request, proxies: ProxySelection) throws(LoadError) {
         let url = request.url
         guard let host = url.host, !host.isEmpty, let port = url.effectivePort else {
             throw LoadError(.badURL, message: "\(url.shortDescription) names no host; write one behind the two slashes")
         }
         let isAddress = host.first == "["
         self.init(
-            isSecure: url.scheme == "https", host: String(isAddress ? host.dropFirst().dropLast() : host), port: port, proxy: nil)
+            isSecure: url.scheme == "https", host: String(isAddress ? host.dropFirst().dropLast() : host), port: port,
+            proxy: try proxies.proxy(for: request))
     }
 }
 

@@ -1,15 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A proxy to connect to.
+/// A proxy to connect to, and who we are to it: connections that differ in any of it are not shared.
 struct Proxy: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         /// Requests go to it as they are, in absolute form; for `https:` it makes a tunnel (RFC 9110 §9.3.6).
         case http
         /// RFC 1928
-        case socks5
+        case socks5(NameLookUp)
     }
 
+    /// Who finds the address of an origin.
+    enum NameLookUp: Hashable, Sendable { case local, byProxy }
+
     let kind: Kind
+    /// Lower case, ASCII, without brackets.
     let host: String
     let port: Int
+    /// What is sent to it unasked.
+    var credential: PasswordCredential?
+
+    /// As in a URL.
+    var authority: String { "\(urlHost):\(port)" }
+
+    /// With brackets where it is an IPv6 address.
+    var urlHost: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
+
+    var scheme: String {
+        switch kind {
+        case .http: "http"
+        case .socks5(.local): "socks5"
+        case .socks5(.byProxy): "socks5h"
+        }
+    }
+}
+
+extension Proxy: CustomStringConvertible {
+    /// Without the credential.
+    var description: String { "\(scheme)://\(authority)" }
 }

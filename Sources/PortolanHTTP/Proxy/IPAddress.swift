@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The bytes of an address: 4 or 16, in network order.
+struct IPAddress: Hashable, Sendable {
+    let bytes: [UInt8]
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Reads four decimal numbers, or IPv6's colons: inet_pton(3).
+    init?(_ text: some StringProtocol) {
+        let text = String(text)
+        let isIPv6 = text.utf8.contains(UInt8(ascii: ":"))
+        var bytes = [UInt8](repeating: 0, count: isIPv6 ? 16 : 4)
+        let status = unsafe bytes.withUnsafeMutableBytes { unsafe inet_pton(isIPv6 ? AF_INET6 : AF_INET, text, $0.baseAddress) }
+        guard status == 1 else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Whether the first bits are those of the other address, of the same family.
+    func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
+        guard bytes.count == other.bytes.count, bits <= bytes.count * 8 else { return false }
+        let whole = bits / 8
+        guard bytes.prefix(whole) == other.bytes.prefix(whole) else { return false }
+        let rest = bits % 8
+        return rest == 0 || (bytes[whole] ^ other.bytes[whole]) >> UInt8(8 - rest) == 0
+    }
+}

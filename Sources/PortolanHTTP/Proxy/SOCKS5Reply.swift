@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a SOCKS5 server says to a request other than 0, that it succeeded.
+///
+/// RFC 1928 §6
+struct SOCKS5Reply: Error, Equatable {
+    let code: UInt8
+
+    var words: String {
+        switch code {
+        case 1: "general failure"
+        case 2: "its rules do not allow that connection"
+        case 3: "network unreachable"
+        case 4: "host unreachable"
+        case 5: "connection refused"
+        case 6: "time to live expired"
+        case 7: "it does not know how to connect"
+        case 8: "it does not know that type of address"
+        default: "reply code \(code), which is not assigned"
+        }
+    }
+
+    /// Whether it may go better with another address of the same host.
+    var isOfAddress: Bool {
+        switch code {
+        case 1, 3...6, 8: true
+        default: false
+        }
+    }
+}
