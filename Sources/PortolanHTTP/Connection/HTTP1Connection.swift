@@ -122,7 +122,8 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
         isPaused = false
         startTimer(Self.discardTime) { $0.close() }
         readHeld()
-        if !isClosed, idleSince == nil { context?.read() }
+        // Idle by now or not: the read that the pause kept back is owed, and nobody else asks for one.
+        if !isClosed { context?.read() }
     }
 
     private func startTimer(_ time: TimeAmount, _ action: @escaping (HTTP1Connection) -> Void) {

@@ -10,7 +10,7 @@ struct OutgoingRequest: Sendable {
     let url: URLRecord
     let framing: RequestFraming
     /// As HTTP/1.1 sends them, in their order: what only concerns one connection is among them.
-    let fields: HTTPFields
+    var fields: HTTPFields
     /// Whether the body waits for a `100 (Continue)`.
     let expectsContinue: Bool
     /// Whether that is Portolan's wish and not the caller's.

@@ -16,6 +16,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case exchanging(any ExchangeCarrier)
         /// The head of an answer is here, and it is not decided what becomes of it.
         case deciding(any ExchangeCarrier, Answer)
+        /// The proxy wants to know who we are before it makes a tunnel; without an answer the load fails with this.
+        case askedByProxy(LoadError)
         /// For a body that can be sent again.
         case awaitingBody
         case over
@@ -24,7 +26,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     let client: any ProtocolClient
     let configuration: HTTPConfiguration
     private let lane: HTTPEngine.Lane
-    private let key: ConnectionKey
+    /// Changes where a credential for the proxy is found.
+    private var key: ConnectionKey
     /// What is sent; changes where a credential or another body is found.
     private var request: Request
     private var state = State.created
@@ -32,7 +35,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private(set) var outgoing: OutgoingRequest
     private(set) var upload: Upload?
     private var sentBytes: Int64 = 0
-    private var authentication = AuthenticationAttempts()
+    private var authentication: AuthenticationAttempts
     private var wasRetried = false
     /// Whether the body may wait for the server's word: not again where that was refused.
     private var mayExpect = true
@@ -47,7 +50,9 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         self.key = key
         configuration = engine.configuration
         lane = engine.lane(for: key)
+        authentication = AuthenticationAttempts(to: key)
         outgoing = try OutgoingRequest(request, configuration: engine.configuration)
+        try outgoing.authorize(toProxyOf: key)
     }
 
     // MARK: From the core, on any thread
@@ -89,7 +94,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .deciding(let carrier, let answer): deliver(answer, from: carrier)
         // The answer is complete, and some of it was held back.
         case .over: _ = stage?.resume()
-        case .created, .waiting, .awaitingBody: break
+        case .created, .waiting, .askedByProxy, .awaitingBody: break
         }
     }
 
@@ -103,7 +108,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
             end()
             client.didTransfer(carrier.report)
             carrier.cancel()
-        case .created, .awaitingBody: end()
+        case .created, .askedByProxy, .awaitingBody: end()
         case .over: break
         }
     }
@@ -142,7 +147,9 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
                 guard case .awaitingBody = state else { return }
                 guard let body else {
                     return fail(
-                        LoadError(.bodyFailed, message: "the body has to be sent to \(key) again, and can't be read twice; give a rewindable one"))
+                        LoadError(
+                            .bodyFailed, message: "the body has to be sent to \(key) again, and can't be read twice; give a rewindable one")
+                    )
                 }
                 request.body = body
                 send()
@@ -153,6 +160,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private func send() {
         do throws(LoadError) {
             outgoing = try OutgoingRequest(request, configuration: configuration, mayExpect: mayExpect)
+            try outgoing.authorize(toProxyOf: key)
             if upload == nil, let body = request.body { upload = try Upload(body) }
         } catch {
             return fail(error)
@@ -171,7 +179,11 @@ extension HTTPLoad: ConnectionWaiter {
         carrier.start()
     }
 
-    func connectionFailed(_ error: LoadError) { fail(error) }
+    func connectionFailed(_ error: LoadError) {
+        guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
+        state = .askedByProxy(error)
+        ask(question)
+    }
 
     func didReach(_ step: LoadStep) {
         if case .waiting = state { client.didReach(step) }
@@ -208,9 +220,9 @@ extension HTTPLoad: Exchange {
         guard case .exchanging(let carrier) = state else { return .stopped }
         let answer = Answer(head, from: request.url, bodyLength: length)
         if head.status == 417, outgoing.expectsContinue, outgoing.addsExpectation { return retryWithoutExpectation(carrier) }
-        if let challenge = authentication.challenge(for: head, to: key) {
+        if let question = authentication.question(for: head) {
             state = .deciding(carrier, answer)
-            ask(challenge)
+            ask(question)
             return .pause
         }
         if let successor = request.redirected(by: answer.response) {
@@ -292,20 +304,58 @@ extension HTTPLoad {
     }
 
     private func heed(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
-        guard case .deciding(let carrier, let held) = state else { return }
+        switch state {
+        case .deciding, .askedByProxy: break
+        case .created, .waiting, .exchanging, .awaitingBody, .over: return
+        }
         switch authentication.decide(answer, on: question) {
-        case .send(let field):
-            request.fields[field.name] = field.value
-            client.didTransfer(carrier.report)
-            state = .waiting(nil)
-            carrier.cancel()
-            sendAgain()
-        case .deliver: deliver(held, from: carrier)
+        case .use(let credential, let side): use(credential, for: side)
+        case .ask(let next): ask(next)
+        case .giveUp: goOnWithout()
         case .fail(let error):
-            client.didTransfer(carrier.report)
-            carrier.cancel()
+            leaveCarrier()
             fail(error)
         }
+    }
+
+    private func use(_ credential: PasswordCredential, for side: AuthenticationAttempts.Side) {
+        do throws(LoadError) {
+            switch side {
+            case .origin:
+                request.fields[.authorization] = try credential.basicValue()
+            case .proxy:
+                // Another key: what this credential opens is not for those who gave another one, or none.
+                key.proxy?.credential = credential
+            }
+        } catch {
+            leaveCarrier()
+            return fail(error)
+        }
+        leaveCarrier()
+        sendAgain()
+    }
+
+    private func goOnWithout() {
+        switch state {
+        case .deciding(let carrier, let held): deliver(held, from: carrier)
+        case .askedByProxy(let error): fail(error.withoutProxyChallenge)
+        case .created, .waiting, .exchanging, .awaitingBody, .over: break
+        }
+    }
+
+    /// The answer that came is not the caller's.
+    private func leaveCarrier() {
+        guard case .deciding(let carrier, _) = state else { return }
+        client.didTransfer(carrier.report)
+        state = .waiting(nil)
+        carrier.cancel()
+    }
+}
+
+extension LoadError {
+    /// As the caller gets it.
+    fileprivate var withoutProxyChallenge: LoadError {
+        cause is ProxyChallenge ? LoadError(code, domain: domain, message: message) : self
     }
 }
 

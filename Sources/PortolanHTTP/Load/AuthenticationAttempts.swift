@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+
+/// Who a load has said that it is: to the origin, and to the proxy. The two never hear what was meant for the other.
+struct AuthenticationAttempts {
+    enum Side { case origin, proxy }
+
+    struct Question {
+        let side: Side
+        fileprivate let inner: AuthenticationDialogue.Question
+
+        var space: ProtectionSpace { inner.space }
+        var failureCount: Int { inner.failureCount }
+        var previousError: LoadError? { inner.previousError }
+    }
+
+    enum Decision {
+        case use(PasswordCredential, Side)
+        case ask(Question)
+        /// What asked is the caller's.
+        case giveUp
+        case fail(LoadError)
+    }
+
+    private var origin: AuthenticationDialogue
+    private var proxy: AuthenticationDialogue?
+    /// Whether the proxy answers requests itself; in a tunnel only the origin does, whatever it says.
+    private let proxyAnswers: Bool
+
+    init(to key: ConnectionKey) {
+        origin = AuthenticationDialogue(
+            with: .init(protocolName: key.isSecure ? "https" : "http", host: key.urlHost, port: key.port, isProxy: false))
+        proxy = key.proxy.map { proxy in
+            AuthenticationDialogue(
+                with: .init(protocolName: proxy.scheme, host: proxy.urlHost, port: proxy.port, isProxy: true), sending: proxy.credential)
+        }
+        proxyAnswers = key.usesAbsoluteForm
+    }
+
+    /// What an answer asks for; `nil` where it is the caller's as it is.
+    ///
+    /// A 407 that comes from an origin asks for nothing: it would be after the proxy's password.
+    ///
+    /// RFC 9110 §15.5.2, §15.5.8
+    mutating func question(for head: ResponseHead) -> Question? {
+        switch head.status {
+        case 401:
+            return origin.question(AuthenticationOffer.all(in: .wwwAuthenticate, of: head.fields)).map {
+                Question(side: .origin, inner: $0)
+            }
+        case 407 where proxyAnswers: return question(of: AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields))
+        default: return nil
+        }
+    }
+
+    /// What a connection failed for, if it is that the proxy wants to know who we are.
+    mutating func question(for error: LoadError) -> Question? {
+        (error.cause as? ProxyChallenge).flatMap { question(of: $0.offers) }
+    }
+
+    private mutating func question(of offers: [AuthenticationOffer]) -> Question? {
+        proxy?.question(offers).map { Question(side: .proxy, inner: $0) }
+    }
+
+    mutating func decide(_ answer: ChallengeAnswer, on question: Question) -> Decision {
+        let decision: AuthenticationDialogue.Decision? =
+            switch question.side {
+            case .origin: origin.decide(answer, on: question.inner)
+            case .proxy: proxy?.decide(answer, on: question.inner)
+            }
+        switch decision {
+        case .use(let credential): return .use(credential, question.side)
+        case .ask(let next): return .ask(Question(side: question.side, inner: next))
+        case .giveUp, nil: return .giveUp
+        case .fail(let error): return .fail(error)
+        }
+    }
+}
+
+extension ConnectionKey {
+    /// The host as in a URL.
+    fileprivate var urlHost: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
+}
+
+extension OutgoingRequest {
+    /// Sets what the proxy is to know, and only where the proxy is who reads the request: the caller's own `Proxy-Authorization` goes to a
+    /// proxy that forwards the request, where no other credential is known for it, and never to an origin.
+    mutating func authorize(toProxyOf key: ConnectionKey) throws(LoadError) {
+        guard key.usesAbsoluteForm else {
+            fields[.proxyAuthorization] = nil
+            return
+        }
+        if let credential = key.proxy?.credential { fields[.proxyAuthorization] = try credential.basicValue() }
+    }
+}

@@ -1,0 +1,1 @@
+enum ContentDisposition { static func filename(_ s: String) -> String? { nil } }

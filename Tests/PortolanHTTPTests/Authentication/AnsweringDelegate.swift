@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanHTTP
+import Synchronization
+
+/// Answers each challenge as the test says, and keeps what was asked.
+final class AnsweringDelegate: LoadDelegate {
+    typealias Answer = @Sendable (AuthenticationChallenge) -> ChallengeAnswer?
+
+    struct Asked: Equatable, Sendable {
+        let space: ProtectionSpace
+        let failures: Int
+        let previousError: LoadError?
+    }
+
+    private let answer: Answer
+    private let record = Mutex<[Asked]>([])
+    private let kept = Mutex<[AuthenticationChallenge]>([])
+    private let whenAsked: @Sendable () -> Void
+
+    /// - Parameter answer: `nil` keeps the challenge without an answer.
+    init(whenAsked: @escaping @Sendable () -> Void = {}, _ answer: @escaping Answer) {
+        self.answer = answer
+        self.whenAsked = whenAsked
+    }
+
+    /// Answers with these passwords for `user`, one after the other, and then with none.
+    convenience init(user: String = "user", passwords: String...) {
+        self.init { challenge in
+            let number = challenge.previousFailureCount
+            return number < passwords.count ? .use(.password(user: user, password: passwords[number])) : .continueWithout
+        }
+    }
+
+    var asked: [Asked] { record.withLock { $0 } }
+    /// Those that have no answer yet.
+    var open: [AuthenticationChallenge] { kept.withLock { $0 } }
+
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        record.withLock {
+            $0.append(
+                Asked(space: challenge.protectionSpace, failures: challenge.previousFailureCount, previousError: challenge.previousError))
+        }
+        if let answer = answer(challenge) { challenge.answer(answer) } else { kept.withLock { $0.append(challenge) } }
+        whenAsked()
+    }
+}
+
+extension Loader {
+    /// A loader with a handler of its own, which goes through the proxies that the policy names.
+    static func http(_ proxies: ProxyPolicy = .direct, _ change: (inout HTTPConfiguration) -> Void = { _ in }) -> Loader {
+        var http = HTTPConfiguration()
+        http.proxies = proxies
+        http.threadCount = 1
+        change(&http)
+        var configuration = Configuration.default
+        configuration.handlers = [HTTPHandler(configuration: http)]
+        return Loader(configuration: configuration, registry: ProtocolRegistry())
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import PortolanCore
+import PortolanHTTP
+import ServerSupport
+import Testing
+
+@Suite("A server that answers 401", .timeLimit(.minutes(1)))
+struct AuthenticationLoadTests {
+    private static let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno"
+    private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
+
+    /// Answers on one connection, one after the other.
+    private static func server(_ answers: String...) throws -> ScriptedServer {
+        try ScriptedServer(answers.flatMap(ScriptedServer.answering))
+    }
+
+    private static func authorizations(_ server: ScriptedServer) -> [String?] {
+        server.connections.flatMap { connection in
+            connection.text.components(separatedBy: "\r\n\r\n").dropLast().map { head in
+                head.components(separatedBy: "\r\n").first { $0.lowercased().hasPrefix("authorization: ") }.map { String($0.dropFirst(15)) }
+            }
+        }
+    }
+
+    /// The value for the user `user`.
+    private static func basic(_ password: String) -> String {
+        "Basic " + ["p1": "dXNlcjpwMQ==", "p2": "dXNlcjpwMg==", "p3": "dXNlcjpwMw=="][password, default: "?"]
+    }
+
+    private static func load(_ url: String, _ delegate: AnsweringDelegate? = nil) async throws -> (text: String, status: Int?) {
+        let (body, response) = try await Loader.http().data(for: Request(url), delegate: delegate)
+        return (String(decoding: body, as: UTF8.self), response.status?.code)
+    }
+
+    @Test func theUserOfTheURLAnswersFirstAndStandsNowhereElse() async throws {
+        let server = try Self.server(Self.refusal, Self.success)
+        let delegate = AnsweringDelegate { _ in .cancel }
+        let url = server.url("/a").replacing("//", with: "//user:p%31@")
+        #expect(try await Self.load(url, delegate) == ("yes", 200))
+        #expect(delegate.asked.isEmpty)
+        #expect(Self.authorizations(server) == [nil, Self.basic("p1")])
+        let text = server.connections[0].text
+        #expect(text.hasPrefix("GET /a HTTP/1.1\r\n") && !text.contains("user") && !text.contains("p1"))
+    }
+
+    @Test func aWrongPasswordIsAskedForAgainOnTheSameConnection() async throws {
+        let server = try Self.server(Self.refusal, Self.refusal, Self.refusal, Self.success)
+        let delegate = AnsweringDelegate(passwords: "p1", "p2", "p3")
+        #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
+        #expect(delegate.asked.map(\.failures) == [0, 1, 2])
+        #expect(delegate.asked.map { $0.previousError == nil } == [true, false, false])
+        #expect(
+            delegate.asked[0].space
+                == ProtectionSpace(
+                    kind: .password(scheme: "basic"), protocolName: "http", host: "127.0.0.1", port: server.port, realm: "r", isProxy: false
+                ))
+        #expect(Self.authorizations(server) == [nil, Self.basic("p1"), Self.basic("p2"), Self.basic("p3")])
+        #expect(server.connections.count == 1)
+    }
+
+    @Test func theWrongUserOfTheURLCounts() async throws {
+        let server = try Self.server(Self.refusal, Self.refusal, Self.success)
+        let delegate = AnsweringDelegate { _ in .use(.password(user: "user", password: "p2")) }
+        #expect(try await Self.load(server.url().replacing("//", with: "//user:p1@"), delegate) == ("yes", 200))
+        #expect(delegate.asked.map(\.failures) == [1])
+    }
+
+    @Test(arguments: [ChallengeAnswer.continueWithout, .performDefault])
+    func withoutACredentialTheRefusalIsDelivered(_ answer: ChallengeAnswer) async throws {
+        let server = try Self.server(Self.refusal)
+        #expect(try await Self.load(server.url(), AnsweringDelegate { _ in answer }) == ("no", 401))
+    }
+
+    @Test func anAnswerThatIsNeverGivenIsDefaultHandling() async throws {
+        let server = try Self.server(Self.refusal)
+        #expect(try await Self.load(server.url()) == ("no", 401))
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 401 Who\r\nContent-Length: 2\r\n\r\nno",
+        "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\nContent-Length: 2\r\n\r\nno",
+        "HTTP/1.1 401 Who\r\nWWW-Authenticate: \"\r\nContent-Length: 2\r\n\r\nno",
+        "HTTP/1.1 401 Who\r\nProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno",
+    ])
+    func whatOffersNoKnownWayIsDelivered(_ answer: String) async throws {
+        let server = try Self.server(answer)
+        let delegate = AnsweringDelegate { _ in .cancel }
+        #expect(try await Self.load(server.url(), delegate) == ("no", 401))
+        #expect(delegate.asked.isEmpty)
+    }
+
+    @Test func aKnownWayIsFoundBehindUnknownOnes() async throws {
+        let refusal =
+            "HTTP/1.1 401 Who\r\nWWW-Authenticate: Negotiate\r\nWWW-Authenticate: Digest realm=\"a, Basic realm=b\", nonce=\"n\", Basic realm=\"c\"\r\n"
+            + "Content-Length: 0\r\n\r\n"
+        let server = try Self.server(refusal, Self.success)
+        let delegate = AnsweringDelegate(passwords: "p1")
+        #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
+        #expect(delegate.asked.map(\.space.realm) == ["c"])
+    }
+
+    @Test func cancellingTheQuestionFailsTheLoad() async throws {
+        let server = try Self.server(Self.refusal)
+        let error = await #expect(throws: LoadError.self) { try await Self.load(server.url(), AnsweringDelegate { _ in .cancel }) }
+        #expect(error?.code == .authenticationCancelled)
+    }
+
+    @Test func aRejectedRealmLeadsToTheNextAndThenFails() async throws {
+        let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"a\", Basic realm=\"b\"\r\nContent-Length: 0\r\n\r\n"
+        let server = try Self.server(refusal, Self.success)
+        let delegate = AnsweringDelegate {
+            $0.protectionSpace.realm == "a" ? .rejectProtectionSpace : .use(.password(user: "user", password: "p1"))
+        }
+        #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
+        #expect(delegate.asked.map(\.space.realm) == ["a", "b"])
+        let second = try Self.server(refusal)
+        let error = await #expect(throws: LoadError.self) {
+            try await Self.load(second.url(), AnsweringDelegate { _ in .rejectProtectionSpace })
+        }
+        #expect(error?.code == .authenticationRequired)
+    }
+
+    @Test func aCallerThatNeverLearnsGetsTheRefusalInTheEnd() async throws {
+        let server = try ScriptedServer([.forever(ScriptedServer.answering(Self.refusal))])
+        let delegate = AnsweringDelegate { _ in .use(.password(user: "user", password: "p1")) }
+        #expect(try await Self.load(server.url(), delegate) == ("no", 401))
+        #expect(delegate.asked.map(\.failures) == Array(0..<8))
+    }
+
+    @Test func aServerThatAsksForAnotherRealmEachTimeComesToAnEnd() async throws {
+        let server = try ScriptedServer(
+            (0..<100).flatMap { number in
+                ScriptedServer.answering("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"\(number)\"\r\nContent-Length: 2\r\n\r\nno")
+            })
+        #expect(try await Self.load(server.url().replacing("//", with: "//user:p1@")) == ("no", 401))
+        #expect(Self.authorizations(server).count == 9)
+    }
+
+    @Test func aNameWithAColonSendsNothing() async throws {
+        let server = try Self.server(Self.refusal)
+        let delegate = AnsweringDelegate { _ in .use(.password(user: "a:b", password: "s3cret")) }
+        let error = await #expect(throws: LoadError.self) { try await Self.load(server.url(), delegate) }
+        #expect(error?.code == .authenticationRequired && error?.message.contains("colon") == true)
+        #expect(error?.message.contains("s3cret") == false)
+        #expect(Self.authorizations(server) == [nil])
+    }
+
+    @Test func theBodyIsSentAgain() async throws {
+        let server = try ScriptedServer([
+            .receiveHead, .receive(4), .send(text: Self.refusal), .receiveHead, .receive(4), .send(text: Self.success),
+        ])
+        let request = try Request(server.url(), method: .post, body: .text("body"))
+        let (body, _) = try await Loader.http().data(for: request, delegate: AnsweringDelegate(passwords: "p1"))
+        #expect(String(decoding: body, as: UTF8.self) == "yes")
+        #expect(server.connections[0].text.components(separatedBy: "body").count == 3)
+    }
+
+    @Test func aRefusalThatEndsWithItsConnectionIsAnsweredOnAnother() async throws {
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic\r\nConnection: close\r\n\r\nno"), .close],
+            ScriptedServer.answering(Self.success))
+        let delegate = AnsweringDelegate(passwords: "p1")
+        #expect(try await Self.load(server.url(), delegate) == ("yes", 200))
+        #expect(Self.authorizations(server) == [nil, Self.basic("p1")])
+        #expect(delegate.asked.map(\.space.realm) == [nil])
+    }
+
+    @Test func aCredentialStaysWithItsOrigin() async throws {
+        let other = try Self.server(Self.success)
+        let server = try Self.server(
+            Self.refusal, "HTTP/1.1 302 Here\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 302 There\r\nLocation: \(other.url())\r\nContent-Length: 0\r\n\r\n")
+        #expect(try await Self.load(server.url("/a"), AnsweringDelegate(passwords: "p1")) == ("yes", 200))
+        #expect(Self.authorizations(server) == [nil, Self.basic("p1"), Self.basic("p1")])
+        #expect(Self.authorizations(other) == [nil])
+    }
+
+    @Test func aLoadThatIsCancelledWhileItAsksLeavesNothingBehind() async throws {
+        let server = try Self.server(Self.refusal)
+        let asked = try Gate()
+        let delegate = AnsweringDelegate(whenAsked: { asked.open() }) { _ in nil }
+        let loader = Loader.http()
+        let url = server.url()
+        let load = Task { try await loader.data(for: Request(url), delegate: delegate) }
+        try await asked.wait()
+        load.cancel()
+        let error = await #expect(throws: LoadError.self) { try await load.value }
+        #expect(error?.code == .cancelled)
+        for challenge in delegate.open { challenge.answer(.use(.password(user: "user", password: "p1"))) }
+        // The connection was idle after the refusal and serves nobody with that password.
+        #expect(Self.authorizations(server) == [nil])
+    }
+}

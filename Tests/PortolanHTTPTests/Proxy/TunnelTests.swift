@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import PortolanCore
+import PortolanHTTP
+import ServerSupport
+import Testing
+
+@Suite("https: through an HTTP proxy", .timeLimit(.minutes(1)))
+struct TunnelTests {
+    private static let refusal = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 2\r\n\r\nno"
+    private static let established = "HTTP/1.1 200 Connection established\r\n\r\n"
+
+    private static func failure(_ loader: Loader, _ delegate: AnsweringDelegate? = nil, request: Request? = nil) async throws -> LoadError?
+    {
+        let request = try request ?? Request("https://origin.test/secret?path")
+        return await #expect(throws: LoadError.self) { try await loader.data(for: request, delegate: delegate) }
+    }
+
+    private static func loader(_ proxy: ScriptedServer, user: String = "", _ change: (inout HTTPConfiguration) -> Void = { _ in }) -> Loader
+    {
+        .http(.proxy(user + "127.0.0.1:\(proxy.port)"), change)
+    }
+
+    /// The head that the proxy got, and what came after it.
+    private static func split(_ connection: ScriptedConnection) -> (head: String, rest: ArraySlice<UInt8>) {
+        let text = connection.text
+        guard let end = text.range(of: "\r\n\r\n") else { return (text, []) }
+        return (String(text[..<end.upperBound]), connection.received.dropFirst(text[..<end.upperBound].utf8.count))
+    }
+
+    @Test(arguments: [[ScriptedServer.Step.send(text: established)], [.sendByteByByte(Array(established.utf8))]])
+    func theProxyHearsHostAndPortAndTheTunnelStartsWithTLS(_ answer: [ScriptedServer.Step]) async throws {
+        let proxy = try ScriptedServer([.receiveHead] + answer + [.receive(5), .close])
+        let request = try Request(
+            "https://user:p1@origin.test/secret?path",
+            fields: [.authorization: "Own secret", .cookie: "secret", .proxyAuthorization: "Own secret"])
+        let error = try await Self.failure(Self.loader(proxy, user: "user:p1@"), request: request)
+        #expect(error?.code == .secureConnectionFailed)
+        let (head, rest) = Self.split(proxy.connections[0])
+        #expect(head.hasPrefix("CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n"))
+        #expect(head.contains("\r\nProxy-Authorization: Basic dXNlcjpwMQ==\r\n"))
+        #expect(!head.contains("secret") && !head.contains("\r\nAuthorization"))
+        #expect(rest.prefix(2) == [0x16, 3])
+        #expect(!String(decoding: rest, as: UTF8.self).contains("dXNlcjpwMQ=="))
+        #expect(proxy.connections.count == 1)
+    }
+
+    @Test func anIPv6OriginStandsInBrackets() async throws {
+        let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 No\r\n\r\n"))
+        _ = try await Self.failure(Self.loader(proxy), request: Request("https://[::1]:8443/"))
+        #expect(proxy.connections[0].text.hasPrefix("CONNECT [::1]:8443 HTTP/1.1\r\nHost: [::1]:8443\r\n"))
+    }
+
+    @Test func aRefusalIsAnErrorWithTheStatusLineAndItsBodyIsNotTheOrigins() async throws {
+        let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 Not there\r\nContent-Length: 5\r\n\r\nphish"))
+        let error = try await Self.failure(Self.loader(proxy))
+        #expect(error?.code == .cannotConnect)
+        #expect(error?.message.contains("made no tunnel to origin.test:443 and answered '403 Not there'") == true)
+        try await proxy.waitUntilClosed()
+    }
+
+    @Test func theDelegateIsAskedAndItsAnswerOpensTheTunnel() async throws {
+        let proxy = try ScriptedServer(
+            ScriptedServer.answering(Self.refusal), ScriptedServer.answering(Self.refusal),
+            [.receiveHead, .send(text: Self.established), .receive(5), .close])
+        let delegate = AnsweringDelegate(passwords: "p1", "p2")
+        let error = try await Self.failure(Self.loader(proxy), delegate)
+        #expect(error?.code == .secureConnectionFailed)
+        #expect(delegate.asked.map(\.failures) == [0, 1])
+        #expect(delegate.asked.map(\.space.isProxy) == [true, true])
+        #expect(delegate.asked.first?.space.host == "127.0.0.1" && delegate.asked.first?.space.realm == "p")
+        let heads = proxy.connections.map { Self.split($0).head }
+        #expect(heads.map { $0.contains("Basic dXNlcjpwMQ==") } == [false, true, false])
+        #expect(heads.map { $0.contains("Basic dXNlcjpwMg==") } == [false, false, true])
+    }
+
+    @Test func withoutAnAnswerTheLoadFailsAndSaysWhy() async throws {
+        for (answer, code) in [
+            (ChallengeAnswer.continueWithout, LoadError.Code.authenticationRequired), (.performDefault, .authenticationRequired),
+            (.rejectProtectionSpace, .authenticationRequired), (.cancel, .authenticationCancelled),
+        ] {
+            let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+            let error = try await Self.failure(Self.loader(proxy), AnsweringDelegate { _ in answer })
+            #expect(error?.code == code && error?.cause == nil)
+        }
+        let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 407 Who\r\nProxy-Authenticate: Negotiate\r\n\r\n"))
+        let delegate = AnsweringDelegate(passwords: "p1")
+        let error = try await Self.failure(Self.loader(proxy), delegate)
+        #expect(error?.code == .authenticationRequired && error?.message.contains("'407 Who'") == true && error?.cause == nil)
+        #expect(delegate.asked.isEmpty)
+    }
+
+    @Test func eachLoadThatWaitsIsAskedItself() async throws {
+        let proxy = try ScriptedServer(ScriptedServer.answering(Self.refusal))
+        let loader = Self.loader(proxy)
+        let delegates = (0..<10).map { _ in AnsweringDelegate { _ in .cancel } }
+        await withTaskGroup(of: Void.self) { group in
+            for delegate in delegates {
+                group.addTask { _ = try? await loader.data(for: Request("https://origin.test/"), delegate: delegate) }
+            }
+        }
+        #expect(delegates.allSatisfy { $0.asked.count == 1 })
+    }
+
+    @Test(arguments: [
+        ([ScriptedServer.Step.receiveHead, .close], LoadError.Code.cannotConnect), ([.reset], .cannotConnect),
+        ([.receiveHead, .halfClose, .stall], .cannotConnect),
+        ([.receiveHead, .send(text: "HTTP/1.1 20"), .close], .cannotConnect),
+        ([.receiveHead, .send(text: "SSH-2.0\r\n"), .stall], .badResponse),
+        ([.receiveHead, .forever([.send(text: "HTTP/1.1 100 Continue\r\n\r\n")])], .limitExceeded),
+        ([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n"), .forever([.send(text: "A: b\r\n")])], .limitExceeded),
+        ([.receiveHead, .forever([.send(text: "HTTP/1.1 200 OK ")])], .limitExceeded),
+    ])
+    func aProxyThatMisbehavesFailsTheLoad(_ script: [ScriptedServer.Step], _ code: LoadError.Code) async throws {
+        let proxy = try ScriptedServer(script)
+        let error = try await Self.failure(Self.loader(proxy))
+        #expect(error?.code == code && error?.message.contains("proxy http://127.0.0.1:\(proxy.port)") == true, "\(error?.message ?? "")")
+        try await proxy.waitUntilClosed()
+    }
+
+    @Test func aProxyThatSaysNothingIsNamedWhenTimeIsUp() async throws {
+        let proxy = try ScriptedServer([.receiveHead, .stall])
+        let error = try await Self.failure(Self.loader(proxy) { $0.connections.connectTimeout = .milliseconds(100) })
+        #expect(
+            error?.code == .timedOut && error?.message.contains("the proxy http://127.0.0.1:\(proxy.port)") == true,
+            "\(error?.message ?? "")")
+        try await proxy.waitUntilClosed()
+    }
+
+    @Test func aLoadThatIsCancelledMeanwhileLeavesNoConnection() async throws {
+        let reached = try Gate()
+        let proxy = try ScriptedServer([.receiveHead, .open(reached), .stall])
+        let loader = Self.loader(proxy)
+        let load = Task { try await loader.data(from: "https://origin.test/") }
+        try await reached.wait()
+        load.cancel()
+        let error = await #expect(throws: LoadError.self) { try await load.value }
+        #expect(error?.code == .cancelled)
+        try await proxy.waitUntilClosed()
+    }
+}
