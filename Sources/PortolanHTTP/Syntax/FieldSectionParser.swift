@@ -135,7 +135,7 @@ struct FieldSectionParser {
         if role != .none { framing.note(role, value) }
     }
 
-    /// HTTPFields leaves a field as it is for one that is equal, which names in another case are, and texts that Unicode takes for the same.
+    /// HTTPFields leaves a field as it is for one that is equal: with the name in another case, or a text that Unicode takes for the same.
     private mutating func replaceField(at place: Int, with field: HTTPField) {
         if fields[place] == field { fields[place] = HTTPField(name: field.name, value: field.value.isEmpty ? "-" : "") }
         fields[place] = field

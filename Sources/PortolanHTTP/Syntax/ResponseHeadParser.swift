@@ -2,8 +2,8 @@
 
 /// Reads the head of one response, in pieces of any size.
 ///
-/// A head in one piece is read where it lies; of one in several pieces only the line that a piece ends within is kept. What is wrong is said
-/// with the line that is wrong, and not before, whatever the pieces; only a start other than `HTTP/` is said at once.
+/// A head in one piece is read where it lies; of one in several pieces only the line that a piece ends within is kept. A fault is told with
+/// the line that holds it, and not before, whatever the pieces; only a start other than `HTTP/` is told at once.
 ///
 /// RFC 9112 §2, §4, §5
 struct ResponseHeadParser: Sendable {

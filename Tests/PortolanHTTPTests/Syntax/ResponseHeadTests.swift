@@ -32,9 +32,11 @@ import Testing
 
     @Test func oneParserReadsHeadAfterHead() throws {
         var parser = ResponseHeadParser(limits: HTTPLimits())
-        let bytes =
-            "HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\nHTTP/1.1 404 No\r\nA: 1\r\nB: 4\r\n\r\nHTTP/1.1 200 OK\r\nA: 1\r\nB: 4\r\nD: 5\r\n\r\n"
-            .latin1
+        let texts = [
+            "HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", "HTTP/1.1 404 No\r\nA: 1\r\nB: 4\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: 1\r\nB: 4\r\nD: 5\r\n\r\n",
+        ]
+        let bytes = texts.joined().latin1
         var offset = 0
         var heads: [[String]] = []
         while offset < bytes.count, let head = try unsafe parser.parse(bytes.span.bytes, from: &offset) {
