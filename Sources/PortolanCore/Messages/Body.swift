@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// The bytes that a request sends.
 public struct Body: Sendable {
     /// How many bytes it has; `nil` where that is not known beforehand.
@@ -8,6 +10,8 @@ public struct Body: Sendable {
     public let isRewindable: Bool
     private let open: @Sendable () throws(LoadError) -> any BodyReader
     private let onDiscard: (@Sendable () -> Void)?
+    /// Of a body that can be read only once, whether it was.
+    private let spending: Spending?
 
     /// A body that comes from elsewhere.
     ///
@@ -23,16 +27,29 @@ public struct Body: Sendable {
         self.isRewindable = isRewindable
         self.open = open
         onDiscard = isRewindable ? nil : discard
+        spending = isRewindable ? nil : Spending()
     }
+
+    /// Whether it was read, and can't be again. Copies of a body know of each other.
+    package var isSpent: Bool { spending?.isSpent.load(ordering: .acquiring) ?? false }
 
     /// The load that was to send this body is over.
     package func discard() { onDiscard?() }
 
     /// A reader at the first byte, which fails if it comes to more or fewer bytes than ``length``.
+    ///
+    /// - Throws: ``LoadError/Code/bodyFailed`` where the body can't be opened, and for the second reader of a body that is not rewindable.
     public func makeReader() throws(LoadError) -> any BodyReader {
+        if let spending, spending.isSpent.exchange(true, ordering: .acquiringAndReleasing) {
+            throw LoadError(.bodyFailed, message: "the body can be read only once, and it was; send one that can be read again")
+        }
         let reader = try open()
         return length.map { MeasuredReader(reader, length: $0) } ?? reader
     }
+}
+
+private final class Spending: Sendable {
+    let isSpent = Atomic(false)
 }
 
 /// Gives the bytes of a body, in order, to one caller at a time.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import Synchronization
 
 /// Decides each redirect, by the policy and by the caller, and has the task follow it.
@@ -39,6 +40,29 @@ package final class RedirectStage: ClientStage {
         }
     }
 
+    /// A redirect that its handler did not offer, for it can't be followed: what the Fetch Standard calls a network error.
+    package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        if let error = refusal(of: response) {
+            director.end(with: error)
+            return .stopped
+        }
+        return next.didReceive(response, storage: storage)
+    }
+
+    private func refusal(of response: Response) -> LoadError? {
+        guard let status = response.status, status.kind == .redirection, policy.mode != .manual else { return nil }
+        switch (RedirectTarget(of: response), policy.mode) {
+        case (.noRedirect, _), (.unnamed, .follow), (.url, .follow), (_, .manual): return nil
+        case (_, .error):
+            return LoadError(
+                .badRedirect,
+                message: "\(response.url.shortDescription) answered with a redirect (\(status.code)), but redirects are errors here")
+        case (.malformed(let problem), .follow):
+            return LoadError(
+                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) leads nowhere: \(problem)")
+        }
+    }
+
     private func successor(of proposed: Request) throws(LoadError) -> Request {
         let followed = count.withLock { count in
             defer { count += 1 }
@@ -48,21 +72,33 @@ package final class RedirectStage: ClientStage {
     }
 
     private func decide(on successor: Request, _ response: Response) -> Flow {
-        let box = DecisionBox { [director] in director.follow(successor, wasPutOff: true) }
+        let box = DecisionBox { [director] in director.follow(ifSendable: successor, wasPutOff: true) }
         ask(successor, response) { [self] decision in
             guard box.answer(decision) == .isLate else { return }
             switch decision {
-            case .follow(let request): director.follow(request, wasPutOff: true)
+            case .follow(let request): director.follow(ifSendable: request, wasPutOff: true)
             case .deliver: director.declineRedirect()
             }
         }
         switch box.answerSoFar() {
         case .follow(let request):
-            director.follow(request, wasPutOff: false)
+            director.follow(ifSendable: request, wasPutOff: false)
             return .stopped
         case .deliver: return .keepGoing
         case nil: return .pause
         }
+    }
+}
+
+extension LoadDirector {
+    /// Follows, unless a body that is gone would have to be sent again; then the load fails, as in the Fetch Standard.
+    fileprivate func follow(ifSendable request: Request, wasPutOff: Bool) {
+        guard request.body?.isSpent == true else { return follow(request, wasPutOff: wasPutOff) }
+        end(
+            with: LoadError(
+                .bodyFailed,
+                message: "the redirect to \(request.url.shortDescription) asks for the body again, and it can be read only once; "
+                    + "send one that can be read again, or give a new one when the redirect is decided"))
     }
 }
 

@@ -11,9 +11,8 @@ extension Request {
     ///
     /// RFC 9110 §15.4; of methods as the Fetch Standard has it, "HTTP-redirect fetch"
     func redirected(by response: Response) -> Request? {
-        guard let status = response.status?.code, [301, 302, 303, 307, 308].contains(status) else { return nil }
-        // `try?` because what becomes of a target that does not parse, the loader decides.
-        guard let location = response.fields[.location], let url = try? URLRecord(parsing: location, relativeTo: self.url) else { return nil }
+        // What becomes of a target that does not parse, the loader decides.
+        guard let status = response.status?.code, case .url(let url) = RedirectTarget(of: response) else { return nil }
         var next = self
         next.url = url
         let turnsToGet =

@@ -39,6 +39,19 @@ import Testing
         #expect(error.code == .bodyFailed)
     }
 
+    /// Copies of it too: what they read is the same.
+    @Test func whatIsNotRewindableIsReadOnce() throws {
+        let body = Body(length: nil, isRewindable: false) { () throws(LoadError) in try Body.bytes([1]).makeReader() }
+        let copy = body
+        #expect(!copy.isSpent)
+        _ = try body.makeReader()
+        #expect(copy.isSpent)
+        #expect(throws: LoadError(.bodyFailed, message: "the body can be read only once, and it was; send one that can be read again")) {
+            try copy.makeReader()
+        }
+        #expect(!Body.text("a").isSpent)
+    }
+
     @Test func whoWritesIsToldThatNobodyReads() async throws {
         let pipe = BodyPipe(capacity: 1)
         let reader = try pipe.body().makeReader()

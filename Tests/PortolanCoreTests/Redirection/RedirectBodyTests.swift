@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// What becomes of the request's body when it has to be sent to another place.
+@Suite(.timeLimit(.minutes(1))) struct RedirectBodyTests {
+    /// Reads the request's body, and redirects with it to `x://h/b`.
+    private static let reader = StubHandler(identifier: "reader") { request in
+        _ = try request.body?.makeReader()
+        return request.url.path == "/" ? .redirect(to: try URLRecord(parsing: "x://h/b")) : .text("landed")
+    }
+
+    private static func oneTimeBody() -> Body {
+        Body(length: 0, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
+    }
+
+    @Test func aBodyThatIsGoneIsNotSentAgain() async throws {
+        let request = try Request("x://h/", method: .put, body: Self.oneTimeBody())
+        let error = try await #require(throws: LoadError.self) { try await loader(Self.reader).data(for: request) }
+        #expect(error.code == .bodyFailed)
+        #expect(error.message.hasPrefix("the redirect to 'x://h/b' asks for the body again, and it can be read only once"))
+    }
+
+    @Test func aBodyThatCanBeReadAgainIsSentAgain() async throws {
+        let request = try Request("x://h/", method: .put, body: .text("again"))
+        #expect(try await loader(Self.reader).data(for: request).1.url.path == "/b")
+    }
+
+    @Test(arguments: [true, false])
+    func theCallerMayGiveANewOne(later: Bool) async throws {
+        let waiting = Mutex<(@Sendable () -> Void)?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { proposed, decide in
+            var next = proposed
+            next.body = Self.oneTimeBody()
+            let answer: @Sendable () -> Void = { [next] in decide(.follow(next)) }
+            if later { waiting.withLock { $0 = answer } } else { answer() }
+        })
+        let task = loader(Self.reader).task(for: try Request("x://h/", method: .put, body: Self.oneTimeBody()), delegate: delegate)
+        task.resume()
+        waiting.withLock { $0.take() }?()
+        #expect(delegate.events.last == .finished)
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCore
+
+/// Redirects that a handler does not offer, and delivers like any other response.
+@Suite(.timeLimit(.minutes(1))) struct RedirectTargetTests {
+    /// A handler that answers `x://h/` like this, and everything else with a text.
+    private static func answering(_ status: Int, _ locations: [String], body: String = "moved") -> StubHandler {
+        StubHandler(identifier: "answering") { request in
+            guard request.url.path == "/" else { return .text("landed") }
+            var answer = StubAnswer.text(body)
+            answer.status = .init(code: status)
+            for location in locations { answer.fields.append(HTTPField(name: .location, value: location)) }
+            return answer
+        }
+    }
+
+    @Test(
+        arguments: [301, 302, 303, 307, 308],
+        [["http://a:99999/"], ["http://"], ["http://a b/"], ["http://[::1"], ["x://h/a", "x://h/b"]])
+    func aTargetThatIsNoneFails(status: Int, locations: [String]) async throws {
+        let loader = loader(Self.answering(status, locations))
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x://h/") }
+        #expect(error.code == .badRedirect)
+        #expect(error.message.hasPrefix("the redirect (\(status)) from 'x://h/' leads nowhere: "), "\(error)")
+    }
+
+    @Test func itsMessageIsShortAndPlain() async throws {
+        let location = "http://h:99999/\u{9B}31m\u{202E}" + String(repeating: "a", count: 60_000)
+        let long = Self.answering(302, [location])
+        let error = try await #require(throws: LoadError.self) { try await loader(long).data(from: "x://h/") }
+        #expect(error.message.utf8.count < 400)
+        #expect(
+            !error.message.unicodeScalars.contains { $0.properties.generalCategory == .control || $0.properties.generalCategory == .format }
+        )
+        let secret = Self.answering(302, ["http://me:s3cr3t@h:99999/"])
+        let other = try await #require(throws: LoadError.self) { try await loader(secret).data(from: "x://h/") }
+        #expect(!other.message.contains("s3cr3t"))
+    }
+
+    @Test(arguments: [
+        (302, [String]()), (200, ["http://a:99999/"]), (304, ["http://a:99999/"]), (300, ["http://a:99999/"]), (302, ["x://h/a"]),
+    ])
+    func otherResponsesAreDelivered(status: Int, locations: [String]) async throws {
+        let (body, response) = try await loader(Self.answering(status, locations)).data(from: "x://h/")
+        #expect(response.status?.code == status)
+        #expect(String(decoding: body, as: UTF8.self) == "moved")
+    }
+
+    @Test func inManualModeABadTargetIsDelivered() async throws {
+        let loader = loader(Self.answering(302, ["http://a:99999/"])) { $0.redirects.mode = .manual }
+        #expect(try await loader.data(from: "x://h/").1.status == .found)
+    }
+
+    @Test(arguments: [[String](), ["x://h/a"], ["http://a:99999/"]])
+    func inErrorModeTheStatusIsEnough(locations: [String]) async throws {
+        let loader = loader(Self.answering(302, locations)) { $0.redirects.mode = .error }
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "x://h/") }
+        #expect(error.code == .badRedirect)
+    }
+}
