@@ -66,18 +66,12 @@ final class TaskClient: ProtocolClient {
 
     func didReach(_ step: LoadStep) {
         task.noteActivity()
-        task.note { metrics, time in
-            guard metrics.steps.count < LoadMetrics.stepLimit else { return }
-            metrics.steps.append(LoadMetrics.Step(step: step, time: time))
-        }
+        task.note { $0.note(step, at: $1) }
         task.tell(.step(step))
     }
 
     func didTransfer(_ report: TransferReport) {
-        task.note { metrics, _ in
-            guard metrics.transfers.count < LoadMetrics.stepLimit else { return }
-            metrics.transfers.append(report)
-        }
+        task.note { $0.note(report, at: $1) }
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct RequestTimingsTests {
+    private enum Event {
+        case step(LoadStep, Int)
+        case transfer(Int)
+        case end(Int)
+    }
+
+    /// Metrics in which things happened after so many milliseconds.
+    private static func metrics(_ events: [Event]) -> LoadMetrics {
+        var metrics = LoadMetrics()
+        for event in events {
+            switch event {
+            case .step(let step, let time): metrics.note(step, at: .milliseconds(time))
+            case .transfer(let time): metrics.note(TransferReport(networkProtocol: "http/1.1"), at: .milliseconds(time))
+            case .end(let time): metrics.end = .milliseconds(time)
+            }
+        }
+        return metrics
+    }
+
+    /// The phases in milliseconds, those that were not gone through as `-`.
+    private static func row(_ timings: RequestTimings) -> String {
+        let phases = [
+            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.answering,
+            timings.receiving, timings.total,
+        ]
+        return phases.map { $0.map { "\(Int($0 / .milliseconds(1)))" } ?? "-" }.joined(separator: " ")
+    }
+
+    @Test func aNewConnectionGoesThroughEachPhase() {
+        let metrics = Self.metrics([
+            .step(.nameFound, 1), .step(.connected, 3), .step(.secured, 7), .step(.requestSent, 8), .step(.firstByte, 18), .transfer(50),
+            .end(51),
+        ])
+        #expect(metrics.timings.map(Self.row) == ["- 1 2 4 1 10 32 50"])
+        #expect(metrics.timings.first?.report?.networkProtocol == "http/1.1")
+    }
+
+    @Test func anAddressNeedsNoLookUp() {
+        let metrics = Self.metrics([.step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 5), .transfer(6)])
+        #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 1 1 6"])
+    }
+
+    /// Redirects bring each step again, and each request begins where the one before ended.
+    @Test func eachRequestHasItsOwn() {
+        let metrics = Self.metrics([
+            .step(.connected, 3), .step(.requestSent, 4), .step(.firstByte, 9), .transfer(10),
+            .step(.reused, 12), .step(.requestSent, 13), .step(.firstByte, 20), .transfer(30), .end(30),
+        ])
+        #expect(metrics.timings.map(Self.row) == ["- - 3 - 1 5 1 10", "2 - - - 1 7 10 20"])
+        #expect(metrics.timings.map(\.start) == [.zero, .milliseconds(10)])
+        #expect(metrics.transfers.count == 2)
+    }
+
+    /// The connection that was used again was dead, and a new one was made.
+    @Test func whatWasSentInVainIsWaiting() {
+        let metrics = Self.metrics([
+            .step(.reused, 1), .step(.requestSent, 2), .step(.connected, 5), .step(.requestSent, 6), .step(.firstByte, 8), .transfer(9),
+        ])
+        #expect(metrics.timings.map(Self.row) == ["2 - 3 - 1 2 1 9"])
+    }
+
+    /// The server refused the body while it was sent, or asked for it with a 100.
+    @Test func anAnswerMayComeFirst() {
+        let metrics = Self.metrics([
+            .step(.connected, 1), .step(.firstByte, 3), .step(.requestSent, 6), .transfer(8),
+        ])
+        #expect(metrics.timings.map(Self.row) == ["- - 1 - 5 0 5 8"])
+    }
+
+    @Test func whatWasCutShortHasNoReport() {
+        let metrics = Self.metrics([
+            .step(.connected, 1), .step(.requestSent, 2), .step(.firstByte, 3), .transfer(4), .step(.nameFound, 5), .end(9),
+        ])
+        #expect(metrics.timings.map(Self.row) == ["- - 1 - 1 1 1 4", "- 1 - - - - - 5"])
+        #expect(metrics.timings.last?.report == nil)
+    }
+
+    @Test func aRunningLoadHasNoEnd() {
+        let timings = Self.metrics([.step(.connected, 1), .step(.firstByte, 3)]).timings
+        #expect(timings.map(Self.row) == ["- - 1 - - 0 - -"])
+    }
+
+    @Test func aProtocolWithoutAWireHasNone() {
+        #expect(Self.metrics([.end(4)]).timings.isEmpty)
+    }
+
+    @Test func theTaskKeepsThem() async throws {
+        let handler = ManualHandler { load in
+            load.client.didReach(.connected)
+            load.client.didTransfer(TransferReport(networkProtocol: "h2", isReused: true))
+            if load.request.url.path == "/" {
+                _ = load.redirect(to: (try? URLRecord(parsing: "x://h/b")) ?? load.request.url)
+            } else {
+                load.respond()
+                load.finish()
+            }
+        }
+        let delegate = RecordingDelegate()
+        let task = loader(handler).task(for: try Request("x://h/"), delegate: delegate)
+        task.resume()
+        await delegate.ended()
+        #expect(task.metrics.timings.map { $0.report?.isReused } == [true, true])
+        #expect(task.metrics.timings.allSatisfy { $0.connecting != nil && $0.end != nil })
+    }
+}
