@@ -5,6 +5,8 @@
 /// RFC 9110 §5.6.7, IMF-fixdate
 package struct HTTPDate: Hashable, Sendable, CustomStringConvertible {
     package let description: String
+    /// Leap seconds not counted.
+    package let secondsSince1970: Int64
 
     /// - Parameter seconds: since 1970-01-01 00:00:00 UTC, leap seconds not counted.
     /// - Returns: `nil` outside the years 0 to 9999, for which there is no form.
@@ -25,10 +27,11 @@ package struct HTTPDate: Hashable, Sendable, CustomStringConvertible {
         let date = "\(Self.digits(dayOfMonth, 2)) \(Self.months[Int(month)]) \(Self.digits(year, 4))"
         let time = "\(Self.digits(second / 3600, 2)):\(Self.digits(second / 60 % 60, 2)):\(Self.digits(second % 60, 2))"
         description = "\(weekday), \(date) \(time) GMT"
+        secondsSince1970 = seconds
     }
 
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Rounds down, so that the remainder is never negative.
     private static func dividing(_ number: Int64, by divisor: Int64) -> (quotient: Int64, remainder: Int64) {

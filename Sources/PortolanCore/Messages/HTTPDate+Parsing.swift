@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTPDate {
+    /// Reads a moment in each of the three forms that a recipient has to know:
+    ///
+    ///     Sun, 06 Nov 1994 08:49:37 GMT
+    ///     Sunday, 06-Nov-94 08:49:37 GMT
+    ///     Sun Nov  6 08:49:37 1994
+    ///
+    /// Names have their own case, as the grammar says; whether the day of the week is the date's is not asked. The 60th second of a minute is the
+    /// first of the next one.
+    ///
+    /// - Parameter now: since 1970, in seconds; decides the century of two digits, for none of these dates is more than fifty years ahead.
+    ///
+    /// RFC 9110 §5.6.7
+    package init?(parsing text: String, now: Int64) {
+        guard text.utf8.count <= 33, let date = DateWords(text, now: now) else { return nil }  // the longest is a Wednesday in the second form
+        guard (1...date.daysInMonth).contains(date.day), date.hour < 24, date.minute < 60, date.second <= 60 else { return nil }
+        self.init(secondsSince1970: date.daysSince1970 * 86400 + Int64(date.hour * 3600 + date.minute * 60 + date.second))
+    }
+}
+
+/// The words of a date, as numbers that may not go together yet.
+private struct DateWords {
+    let year: Int
+    /// From 0.
+    let month: Int
+    let day: Int
+    let hour: Int
+    let minute: Int
+    let second: Int
+
+    private static let longWeekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+
+    init?(_ text: String, now: Int64) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        let (date, year, time): ([Substring], Int?, Substring)
+        if words.count == 6, words[5] == "GMT", Self.isWeekday(words[0], of: HTTPDate.weekdays) {
+            (date, year, time) = ([words[1], words[2]], Self.number(words[3], digits: 4), words[4])
+        } else if words.count == 4, words[3] == "GMT", Self.isWeekday(words[0], of: Self.longWeekdays) {
+            let parts = words[1].split(separator: "-", omittingEmptySubsequences: false)
+            guard parts.count == 3 else { return nil }
+            (date, year, time) = (parts, Self.number(parts[2], digits: 2).map { Self.year(endingIn: $0, now: now) }, words[2])
+        } else if words.count == 5, HTTPDate.weekdays.contains(String(words[0])) {
+            (date, year, time) = ([words[2], words[1]], Self.number(words[4], digits: 4), words[3])
+        } else if words.count == 6, words[2].isEmpty, words[3].utf8.count == 1, HTTPDate.weekdays.contains(String(words[0])) {
+            (date, year, time) = (["0" + words[3], words[1]], Self.number(words[5], digits: 4), words[4])
+        } else {
+            return nil
+        }
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { Self.number($0, digits: 2) }
+        guard let year, let day = Self.number(date[0], digits: 2), let month = HTTPDate.months.firstIndex(of: String(date[1])),
+            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2]
+        else { return nil }
+        (self.year, self.month, self.day) = (year, month, day)
+        (self.hour, self.minute, self.second) = (hour, minute, second)
+    }
+
+    private static func isWeekday(_ word: Substring, of names: [String]) -> Bool {
+        word.last == "," && names.contains(String(word.dropLast()))
+    }
+
+    private static func number(_ word: Substring, digits: Int) -> Int? {
+        guard word.utf8.count == digits, word.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        return Int(word)
+    }
+
+    private static func year(endingIn digits: Int, now: Int64) -> Int {
+        let present = 1970 + Int(clamping: now / 31_556_952)  // a Gregorian year has so many seconds on average
+        let year = present / 100 * 100 + digits
+        return year > present + 50 ? year - 100 : year
+    }
+
+    var daysInMonth: Int {
+        switch month {
+        case 1: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 3, 5, 8, 10: 30
+        default: 31
+        }
+    }
+
+    /// The count that ``HTTPDate/init(secondsSince1970:)`` undoes: years begin in March.
+    var daysSince1970: Int64 {
+        let yearFromMarch = Int64(month < 2 ? year - 1 : year)
+        let era = (yearFromMarch >= 0 ? yearFromMarch : yearFromMarch - 399) / 400
+        let yearOfEra = yearFromMarch - era * 400
+        let monthFromMarch = Int64(month < 2 ? month + 10 : month - 2)
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + Int64(day) - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+}

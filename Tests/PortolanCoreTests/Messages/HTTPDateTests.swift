@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct HTTPDateTests {
+    /// Beside what `date -u -d @SECONDS` says.
+    static let moments: [(Int64, String?)] = [
+        (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
+        (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (951_868_800, "Wed, 01 Mar 2000 00:00:00 GMT"),
+        (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"), (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
+        (-2_203_891_200, "Thu, 01 Mar 1900 00:00:00 GMT"), (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"), (253_402_300_800, nil),
+        (-62_167_219_200, "Sat, 01 Jan 0000 00:00:00 GMT"), (-62_167_219_201, nil), (.max, nil), (.min, nil),
+    ]
+
+    @Test(arguments: moments) func isWrittenAsIMFFixdate(_ seconds: Int64, _ text: String?) {
+        #expect(HTTPDate(secondsSince1970: seconds)?.description == text)
+    }
+
+    /// What is written is read again.
+    @Test(arguments: moments) func isReadAsWritten(_ seconds: Int64, _ text: String?) {
+        guard let text else { return }
+        #expect(HTTPDate(parsing: text, now: 0)?.secondsSince1970 == seconds)
+    }
+
+    /// The example of RFC 9110 §5.6.7 in its three forms, and what a year of two digits means in 2026.
+    @Test(
+        arguments: [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+            ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Sun Nov 16 08:49:37 1994", 784_975_777),
+            ("Saturday, 01-Jan-00 00:00:00 GMT", 946_684_800), ("Friday, 01-Jan-76 00:00:00 GMT", 3_345_062_400),
+            ("Saturday, 01-Jan-77 00:00:00 GMT", 220_924_800), ("Sun, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
+            ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400), ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+        ] as [(String, Int64)])
+    func eachFormIsRead(_ text: String, _ seconds: Int64) {
+        #expect(HTTPDate(parsing: text, now: 1_780_000_000)?.secondsSince1970 == seconds)
+    }
+
+    @Test(arguments: [
+        "", " ", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "sun, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 nov 1994 08:49:37 GMT",
+        "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 29 Feb 1900 08:49:37 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT",
+        "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1994  08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "Sun 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06 Nov 1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun Nov 6 08:49:37 1994",
+        "Sun Nov  06 08:49:37 1994", "Sun Nov  6 08:49:37 1994 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
+        "Sun, ０6 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z", "784111777",
+    ])
+    func whatIsNoDateIsRefused(_ text: String) {
+        #expect(HTTPDate(parsing: text, now: 0) == nil)
+    }
+
+    @Test func everyTruncationIsRefused() {
+        for text in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
+            for length in 0..<text.count { #expect(HTTPDate(parsing: String(text.prefix(length)), now: 0) == nil) }
+        }
+    }
+}
