@@ -19,6 +19,10 @@ public struct HTTPConfiguration: Sendable {
     public var parts = MultipartLimits()
     /// The `User-Agent` of requests that have none; `nil` sends none (RFC 9110 §10.1.5).
     public var userAgent: String? = "Portolan/\(portolanVersion)"
+    /// The `Accept` of requests that have none; `nil` sends none (RFC 9110 §12.5.1).
+    public var accept: String? = "*/*"
+    /// Whether requests that name no content codings ask for those that can be undone.
+    public var asksForContentCodings = true
     public var expectation = ExpectationPolicy()
     /// How many bytes are asked of a socket at once. Large ones make bulk data cheap; only pages that were filled take memory.
     public var receiveBufferSize = 512 << 10

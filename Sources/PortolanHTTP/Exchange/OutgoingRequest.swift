@@ -25,12 +25,12 @@ struct OutgoingRequest: Sendable {
         url = request.url
         framing = RequestFraming(method: request.method, body: request.body)
         addsExpectation = mayExpect && configuration.expectation.applies(to: framing) && !request.fields.contains(.expect)
-        let keepsCoding = request[KeepsContentCoding.self] == true
+        let asksForCodings = configuration.asksForContentCodings && request[KeepsContentCoding.self] != true
         let completed = try RequestFields(
             completing: request.fields, host: RequestTarget.hostField(of: request.url), framing: framing,
             defaults: RequestFields.Defaults(
                 userAgent: configuration.userAgent,
-                acceptEncoding: keepsCoding ? nil : ContentDecoding.acceptEncoding(for: request)),
+                acceptEncoding: asksForCodings ? ContentDecoding.acceptEncoding(for: request) : nil, accept: configuration.accept),
             expectsContinue: addsExpectation)
         fields = completed.fields
         expectsContinue = completed.expectsContinue

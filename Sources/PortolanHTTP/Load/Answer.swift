@@ -17,7 +17,7 @@ struct Answer {
         self.head = head
         response = Response(
             url: url, mimeType: notes.contentType.flatMap(MIMEType.init(parsing:)), expectedLength: length,
-            suggestedFilename: notes.contentDisposition.flatMap(ContentDisposition.filename), status: head.httpStatus, fields: head.fields)
+            suggestedFilename: notes.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
         hasContentCoding = notes.hasContentCoding
         storage = notes.cacheControl.map(Self.storage) ?? .allowed
     }
@@ -30,7 +30,9 @@ struct Answer {
     /// What is looked for in each head, in one pass: `HTTPFields` makes an index for the first look-up, which costs more.
     private struct Notes {
         var contentType: String?
-        var contentDisposition: String?
+        /// Of several, the first one.
+        var contentDisposition: ContentDisposition?
+        private var hasDisposition = false
         var cacheControl: String?
         var hasContentCoding = false
 
@@ -39,7 +41,9 @@ struct Answer {
                 switch field.name {
                 // Of several, the last one: what fields[.contentType] makes of them is no type (Fetch, "extract a MIME type").
                 case .contentType: contentType = field.value
-                case .contentDisposition: contentDisposition = contentDisposition ?? field.value
+                case .contentDisposition where !hasDisposition:
+                    hasDisposition = true
+                    contentDisposition = ContentDisposition(parsing: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
                 case .cacheControl: cacheControl = cacheControl.map { "\($0), \(field.value)" } ?? field.value
                 case .contentEncoding: hasContentCoding = true
                 default: break

@@ -1,1 +1,158 @@
-enum ContentDisposition { static func filename(_ s: String) -> String? { nil } }
+// SPDX-License-Identifier: Apache-2.0
+
+/// The name under which a server proposes to save a response.
+///
+/// Read as browsers do, which is laxer than the grammar: a value that is neither a token nor in quotes reaches to the next semicolon, and a
+/// parameter that can't be read is passed over. A field without a disposition type proposes nothing.
+///
+/// RFC 6266; RFC 8187 for `filename*`
+struct ContentDisposition {
+    /// The proposal's last path segment, without what would hide the file. Not yet fit for a file system: see ``Response/suggestedFilename``.
+    let filename: String?
+
+    /// Beyond this many bytes a field proposes nothing: a file's name has 255 at most.
+    private static let limit = 8 << 10
+
+    init?(parsing octets: [UInt8]) {
+        guard octets.count <= Self.limit else { return nil }
+        var reader = DispositionReader(octets)
+        guard reader.readType() else { return nil }
+        var plain: String?
+        var extended: String?
+        while let parameter = reader.nextParameter() {
+            switch parameter.name {
+            case "filename": plain = plain ?? Self.text(of: parameter.value)
+            case "filename*" where !parameter.isQuoted: extended = extended ?? Self.extendedText(of: parameter.value)
+            default: break
+            }
+        }
+        // Whoever sends both means the second for those who can read it (RFC 6266 §4.3).
+        filename = (extended ?? plain).flatMap(Self.lastSegment)
+    }
+
+    /// UTF-8, as most servers send it; ISO-8859-1 where it is none (RFC 6266 §4.3 and appendix C).
+    private static func text(of value: [UInt8]) -> String {
+        String(validating: value, as: UTF8.self) ?? latin1(value)
+    }
+
+    private static func latin1(_ octets: [UInt8]) -> String {
+        var scalars = String.UnicodeScalarView()
+        scalars.append(contentsOf: octets.lazy.map { Unicode.Scalar($0) })
+        return String(scalars)
+    }
+
+    /// `charset'language'value`, percent-encoded; `nil` where it is anything else (RFC 8187 §3.2.1).
+    private static func extendedText(of value: [UInt8]) -> String? {
+        let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let octets = percentDecoded(parts[2]) else { return nil }
+        return switch String(decoding: parts[0], as: UTF8.self).lowercased() {
+        case "utf-8": String(validating: octets, as: UTF8.self)
+        case "iso-8859-1": latin1(octets)
+        default: nil
+        }
+    }
+
+    /// `attr-char` or `%` and two digits.
+    private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var octets: [UInt8] = []
+        var rest = text
+        while let octet = rest.popFirst() {
+            switch octet {
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst()?.hexadecimalValue, let low = rest.popFirst()?.hexadecimalValue else { return nil }
+                octets.append(high << 4 | low)
+            case UInt8(ascii: "*"), UInt8(ascii: "'"): return nil
+            default:
+                guard octet.isTokenOctet else { return nil }
+                octets.append(octet)
+            }
+        }
+        return octets
+    }
+
+    /// What is behind the last separator of any system; a name that would hide the file begins with `_` instead of its dots.
+    private static func lastSegment(of name: String) -> String? {
+        let segment = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
+        let visible = segment.drop { $0 == "." || $0 == " " }
+        if visible.isEmpty { return nil }
+        return visible.startIndex == segment.startIndex ? String(visible) : "_" + visible
+    }
+}
+
+/// Takes a field's value apart.
+private struct DispositionReader {
+    struct Parameter {
+        /// In lower case.
+        let name: String
+        let value: [UInt8]
+        let isQuoted: Bool
+    }
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ octets: [UInt8]) { rest = octets[...] }
+
+    /// Whether a disposition type stands at the start, followed by a semicolon or nothing.
+    mutating func readType() -> Bool {
+        skipBlanks()
+        guard !readToken().isEmpty else { return false }
+        skipBlanks()
+        return rest.isEmpty || rest.first == .semicolon
+    }
+
+    mutating func nextParameter() -> Parameter? {
+        while !rest.isEmpty {
+            skipToSemicolon()
+            skipBlanks()
+            let name = readToken()
+            skipBlanks()
+            guard !name.isEmpty, rest.first == .equals else { continue }
+            rest.removeFirst()
+            skipBlanks()
+            let isQuoted = rest.first == .quote
+            guard let value = isQuoted ? readQuoted() : readPlain() else { continue }
+            return Parameter(name: String(decoding: name, as: UTF8.self).lowercased(), value: value, isQuoted: isQuoted)
+        }
+        return nil
+    }
+
+    private mutating func readToken() -> ArraySlice<UInt8> {
+        let token = rest.prefix { $0.isTokenOctet }
+        rest = rest.dropFirst(token.count)
+        return token
+    }
+
+    private mutating func skipBlanks() { rest = rest.drop { $0.isBlank } }
+
+    /// Behind the next semicolon, passing over those in quotes.
+    private mutating func skipToSemicolon() {
+        while let octet = rest.popFirst(), octet != .semicolon {
+            if octet == .quote { skipQuoted() }
+        }
+    }
+
+    private mutating func skipQuoted() {
+        while let octet = rest.popFirst(), octet != .quote {
+            if octet == .backslash { rest = rest.dropFirst() }
+        }
+    }
+
+    /// `nil` where the quotes are not closed.
+    private mutating func readQuoted() -> [UInt8]? {
+        var value: [UInt8] = []
+        rest.removeFirst()
+        while let octet = rest.popFirst() {
+            if octet == .quote { return value }
+            if octet == .backslash, let escaped = rest.popFirst() { value.append(escaped) } else { value.append(octet) }
+        }
+        return nil
+    }
+
+    /// Up to the semicolon, without the blanks in front of it.
+    private mutating func readPlain() -> [UInt8]? {
+        var value = rest.prefix { $0 != .semicolon }
+        rest = rest.dropFirst(value.count)
+        while let last = value.last, last.isBlank { value.removeLast() }
+        return value.isEmpty ? nil : Array(value)
+    }
+}
