@@ -42,6 +42,7 @@ let package = Package(
     targets: [
         .target(name: "CPortolan"),
         .systemLibrary(name: "CSecureGetenv"),
+        .systemLibrary(name: "CExtendedAttributes"),
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
@@ -60,7 +61,7 @@ let package = Package(
         .target(
             name: "Portolan",
             dependencies: [
-                "PortolanCore", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanPlugins", httpTypes,
+                "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanPlugins", httpTypes,
             ],
             swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -74,7 +75,7 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanCore", "PortolanJSON", httpTypes, logging,
+                "Portolan", "PortolanCore", "PortolanJSON", "CExtendedAttributes", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -102,8 +103,11 @@ let package = Package(
                 "PortolanPlugins", "PortolanCore", "CPortolan", "PortolanData", "PortolanTestSupport", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
-            name: "PortolanCLITests", dependencies: ["PortolanCLI", "Portolan", "PortolanJSON", "PortolanTestSupport", httpTypes],
-            swiftSettings: strict),
+            name: "PortolanCLITests",
+            dependencies: [
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 @_exported public import HTTPTypes
+@_exported public import PortolanCoding
 @_exported public import PortolanCore
 import PortolanData
 import PortolanFile
@@ -19,9 +20,11 @@ extension ProtocolRegistry {
     /// A registry of its own with the handlers for `data:`, `file:`, `http:` and `https:`, and no plugins.
     ///
     ///     let loader = Loader(configuration: .default, registry: .builtIn())
-    public static func builtIn() -> ProtocolRegistry {
+    ///
+    /// - Parameter http: the handler for `http:` and `https:`, where it is to be one with a configuration of its own, or one that is shared.
+    public static func builtIn(http: HTTPHandler = HTTPHandler()) -> ProtocolRegistry {
         let registry = ProtocolRegistry()
-        registry.register(HTTPHandler())
+        registry.register(http)
         registry.register(FileHandler())
         registry.register(DataHandler())
         return registry

@@ -15,6 +15,8 @@ struct GetCommand: ParsableCommand {
 
     @OptionGroup var request: RequestOptions
     @OptionGroup var output: OutputOptions
+    @OptionGroup var retries: RetryOptions
+    @OptionGroup var http: HTTPOptions
     @OptionGroup var loader: LoaderOptions
 
     func validate() throws {
@@ -26,15 +28,18 @@ struct GetCommand: ParsableCommand {
     func run() throws {
         let session = GetSession()
         try Interruption.observe { session.interrupt($0) }
-        var setup = try loader.setUp(tellsLog: output.isVerbose)
+        var configuration = try http.configuration()
+        request.adjust(&configuration)
+        var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), tellsLog: output.isVerbose)
         setup.configuration.redirects.limit = request.redirectLimit
         // A person may look at the output for as long as they like: only --max-time limits a load.
         setup.configuration.timeouts.idle = nil
         let loader = setup.loader
 
+        let body = Result { () throws(Failure) in try request.body() }
         var first: Failure?
         for url in urls {
-            guard let failure = session.load(url, with: self, on: loader, strays: setup.strays) else { continue }
+            guard let failure = session.load(url, sending: body, with: self, on: loader, strays: setup.strays) else { continue }
             first = first ?? failure
             if failure.endsSession { break }
         }

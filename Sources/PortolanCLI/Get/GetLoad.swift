@@ -11,6 +11,7 @@ final class GetLoad: LoadDelegate {
         var totals = LoadTotals()
         /// Why the load was ended from here.
         var failure: Failure?
+        var retry: Retry?
         var outcome: Result<Void, Failure>?
     }
 
@@ -18,19 +19,32 @@ final class GetLoad: LoadDelegate {
     private let observers: [any LoadObserver]
     private let includesHead: Bool
     private let refusesBadStatus: Bool
-    private let passwords: PasswordAnswer?
+    private let passwords: [PasswordAnswer]
+    private let mayRetry: @Sendable (Setback) -> Duration?
     private let start = MonotonicTime.now
     private let monitor = Monitor(State())
 
+    /// A failure that is no failure yet.
+    struct Retry: Equatable {
+        let setback: Setback
+        let wait: Duration
+    }
+
+    /// - Parameter mayRetry: how long to wait before another try, where there is one; asked at most once, when it is known why this one fails.
     init(
-        output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: PasswordAnswer?
+        output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: [PasswordAnswer] = [],
+        mayRetry: @escaping @Sendable (Setback) -> Duration? = { _ in nil }
     ) {
         self.output = output
         self.observers = observers
         self.includesHead = includesHead
         self.refusesBadStatus = refusesBadStatus
         self.passwords = passwords
+        self.mayRetry = mayRetry
     }
+
+    /// After a failure, that the load is worth another try.
+    var retry: Retry? { monitor.withLock { $0.retry } }
 
     /// Loads, and waits for the end.
     ///
@@ -70,6 +84,9 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         attempt { () throws(Failure) in
+            if let setback = Setback(response, now: SystemTime.secondsSince1970), prepareRetry(after: setback) {
+                throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
+            }
             if refusesBadStatus, let status = response.status, status.code >= 400 {
                 throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(status.line)")
             }
@@ -99,16 +116,17 @@ final class GetLoad: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        passwords?.noteRedirect()
+        for password in passwords { password.noteRedirect() }
         tell(task, .redirected(to: request, response))
         decide(.follow(request))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        let verdict = passwords?.judge(challenge) ?? .leftAlone
+        let judged = passwords.lazy.map { ($0, $0.judge(challenge)) }.first { $0.1 != .leftAlone }
+        let verdict = judged?.1 ?? .leftAlone
         tell(task, .challenged(challenge.protectionSpace, failures: challenge.previousFailureCount, verdict))
         if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(by: challenge.protectionSpace))) }
-        challenge.answer(passwords?.answer(for: verdict) ?? .performDefault)
+        challenge.answer(judged.map { $0.0.answer(for: $0.1) } ?? .performDefault)
     }
 
     func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {
@@ -122,6 +140,9 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
+        if failure == nil, let setback = error.flatMap(Setback.init) { _ = prepareRetry(after: setback) }
+        // A failure here is one of telling; the load's own is the one to be told.
+        if !task.metrics.timings.isEmpty { _ = attempt { () throws(Failure) in try tell(.metrics(task.metrics)) } }
         let outcome: Result<Void, Failure>
         if let failure = failure ?? error.map({ Failure($0) }) {
             output.abandon()
@@ -136,6 +157,13 @@ final class GetLoad: LoadDelegate {
             state.outcome = outcome
             state.task = nil
         }
+    }
+
+    /// - Returns: whether there is another try, which nothing that was written stands in the way of.
+    private func prepareRetry(after setback: Setback) -> Bool {
+        guard output.canStartAgain, let wait = mayRetry(setback) else { return false }
+        monitor.withLock { $0.retry = Retry(setback: setback, wait: wait) }
+        return true
     }
 
     // MARK: Observers

@@ -15,29 +15,81 @@ final class GetSession: Sendable {
 
     private let monitor = Monitor(State())
 
-    /// Loads one URL to its end, and reports why it failed.
-    func load(_ url: String, with command: GetCommand, on loader: Loader, strays: [PluginProblem]) -> Failure? {
+    /// Loads one URL to its end, in several tries where those are asked for, and reports why it failed.
+    ///
+    /// - Parameter body: what is sent, or why it can't be.
+    func load(
+        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, strays: [PluginProblem]
+    ) -> Failure? {
         let observers = command.output.makeObservers()
         let start = MonotonicTime.now
-        do throws(Failure) {
-            let request = try command.request.request(for: url)
-            let output = try command.output.makeOutput(isHeadOnly: command.request.asksHeadOnly)
-            let load = GetLoad(
-                output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
-                refusesBadStatus: command.output.refusesBadStatus, passwords: command.request.passwords(for: request.url))
-            try begin(load)
-            defer { monitor.signalling { $0.load = nil } }
-            try load.run(request, on: loader, grace: Self.grace)
-            return nil
-        } catch {
-            let failure = monitor.withLock { $0.interruption }.map(Self.failure) ?? error.mentioning(strays)
-            for observer in observers {
-                // `try?` because the first failure is the one to be told.
-                try? observer.observe(.failed(failure), at: MonotonicTime.now - start)
+        var schedule = command.retries.schedule
+        while true {
+            var load: GetLoad?
+            do throws(Failure) {
+                let body = try body.get()
+                let new = try makeLoad(url, sending: body, with: command, observers) { [schedule] setback in
+                    body?.isSpent == true ? nil : schedule.wait(after: setback, elapsed: MonotonicTime.now - start)
+                }
+                load = new.load
+                try run(new.load, new.request, on: loader)
+                return nil
+            } catch {
+                let interruption = monitor.withLock { $0.interruption }
+                if interruption == nil, let retry = load?.retry, prepare(retry, after: error, schedule, command, observers) {
+                    schedule.begin()
+                    continue
+                }
+                return report(error.mentioning(strays), to: observers, at: MonotonicTime.now - start)
             }
-            if let message = failure.message { Diagnostics.report(message) }
-            return failure
         }
+    }
+
+    private func makeLoad(
+        _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver],
+        mayRetry: @escaping @Sendable (Setback) -> Duration?
+    ) throws(Failure) -> (load: GetLoad, request: Request) {
+        var request = try command.request.request(for: url, sending: body)
+        let output = try command.output.makeOutput(for: &request, isHeadOnly: command.request.asksHeadOnly)
+        let load = GetLoad(
+            output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
+            refusesBadStatus: command.output.refusesBadStatus,
+            passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 }, mayRetry: mayRetry)
+        return (load, request)
+    }
+
+    private func run(_ load: GetLoad, _ request: Request, on loader: Loader) throws(Failure) {
+        try begin(load)
+        defer { monitor.signalling { $0.load = nil } }
+        try load.run(request, on: loader, grace: Self.grace)
+    }
+
+    /// Tells of the next try, and waits for its time.
+    ///
+    /// - Returns: whether it may begin: not after a signal.
+    private func prepare(
+        _ retry: GetLoad.Retry, after failure: Failure, _ schedule: RetrySchedule, _ command: GetCommand, _ observers: [any LoadObserver]
+    ) -> Bool {
+        do throws(Failure) {
+            for observer in observers { try observer.observe(.retrying(failure, after: retry.wait, rest: schedule.rest), at: .zero) }
+        } catch {
+            return false
+        }
+        if !command.output.isSilent {
+            Diagnostics.warn(
+                "\(failure.message ?? "failed"); trying again in \(retry.wait.secondsText) s (\(schedule.count + 1) of \(schedule.limit))")
+        }
+        return monitor.wait(atMost: retry.wait) { $0.interruption } == nil
+    }
+
+    private func report(_ failure: Failure, to observers: [any LoadObserver], at time: Duration) -> Failure {
+        let failure = monitor.withLock { $0.interruption }.map(Self.failure) ?? failure
+        for observer in observers {
+            // `try?` because the first failure is the one to be told.
+            try? observer.observe(.failed(failure), at: time)
+        }
+        if let message = failure.message { Diagnostics.report(message) }
+        return failure
     }
 
     private func begin(_ load: GetLoad) throws(Failure) {
@@ -50,7 +102,7 @@ final class GetSession: Sendable {
 
     /// Ends the running load; the program ends soon after, whatever hangs.
     func interrupt(_ status: ExitStatus) {
-        let load = monitor.withLock { state in
+        let load = monitor.signalling { state in
             state.interruption = status
             return state.load
         }

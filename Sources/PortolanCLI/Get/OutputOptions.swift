@@ -16,6 +16,13 @@ struct OutputOptions: ParsableArguments {
         help: "Write the body to a file of the suggested name in the current folder; an existing one is not overwritten.")
     var usesSuggestedName = false
 
+    @Option(
+        name: [.customShort("C"), .customLong("continue-at")], parsing: .unconditional,
+        help: ArgumentHelp(
+            "Load what is missing behind so many bytes; - is as many as the file has. What came stays where the load breaks off.",
+            valueName: "-|offset"))
+    var continuationPoint: ContinuationPoint?
+
     @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head before the body.")
     var includesHead = false
 
@@ -36,6 +43,8 @@ struct OutputOptions: ParsableArguments {
 
     func validate() throws {
         if file != nil, usesSuggestedName { throw ValidationError("-o and -O exclude each other") }
+        if continuationPoint != nil, includesHead { throw ValidationError("-C and -i exclude each other") }
+        if continuationPoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: say with -o or -O which file is to go on") }
         if isJSON, file == "-" { throw ValidationError("--json and '-o -' exclude each other: events go to standard output") }
     }
 
@@ -43,11 +52,35 @@ struct OutputOptions: ParsableArguments {
 
     /// A place for one body.
     ///
-    /// - Parameter isHeadOnly: there will be a head alone, which goes to standard output also with -O.
-    func makeOutput(isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
+    /// - Parameters:
+    ///   - request: asks for the missing part alone, where an earlier load is continued.
+    ///   - isHeadOnly: there will be a head alone, which goes to standard output also with -O.
+    func makeOutput(for request: inout Request, isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
+        guard let continuationPoint else { return try makeOutput(for: request.url, isHeadOnly: isHeadOnly) }
+        if let path = continuedFile(for: request.url) {
+            let continuation = try continuationPoint.continuation(ofFileAt: path)
+            continuation.ask(in: &request)
+            return ContinuedFile(path, continuation)
+        }
+        guard case .byte(let offset) = continuationPoint else {
+            throw Failure(.writeFailed, "-C - goes on in a regular file; say where with '-C OFFSET'")
+        }
+        let continuation = Continuation(offset: offset, validator: nil)
+        continuation.ask(in: &request)
+        return ContinuedStream(continuation, next: try makeOutput(for: request.url, isHeadOnly: isHeadOnly))
+    }
+
+    /// With -O the name is that of the URL: what the server would suggest is known too late.
+    private func continuedFile(for url: URLRecord) -> String? {
+        if usesSuggestedName { return Response(url: url).suggestedFilename }
+        guard let file, file != "-", FileSystem.kind(at: file) != .special else { return nil }
+        return file
+    }
+
+    private func makeOutput(for url: URLRecord, isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
         if isJSON, goesToStandardOutput { return DiscardingOutput() }
         if goesToStandardOutput || (isHeadOnly && usesSuggestedName) { return StreamOutput.standardOutput() }
-        guard let file else { return FileOutput(.suggested) }
+        guard let file else { return FileOutput(.suggested(for: url)) }
         switch FileSystem.kind(at: file) {
         case .special: return StreamOutput(path: file)
         case .directory: throw Failure(.writeFailed, "'\(file)' is a directory; name a file in it")

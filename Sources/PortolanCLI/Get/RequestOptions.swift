@@ -11,18 +11,29 @@ struct RequestOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Send this field, 'Name: value'; may be given several times.", valueName: "field"))
+        help: ArgumentHelp(
+            "Send this field, 'Name: value'; 'Name:' leaves out one that is sent by itself, 'Name;' sends an empty one. May be repeated.",
+            valueName: "field"))
     var headers: [String] = []
 
     @Option(
-        name: [.customShort("d"), .customLong("data")], parsing: .unconditional,
+        name: [.customShort("d"), .customLong("data"), .customLong("data-binary")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send these data, or with @ the bytes of a file (@- is standard input); the method is POST unless -X says otherwise.",
+            "Send these data, or with @ the bytes of a file (@- is standard input), as a form by POST; several are joined with &.",
             valueName: "data|@file"))
-    var data: String?
+    var data: [String] = []
+
+    @Option(
+        name: [.customShort("T"), .customLong("upload-file")], parsing: .unconditional,
+        help: ArgumentHelp("Send this file by PUT (- is standard input); a URL that ends in / gets its name.", valueName: "file"),
+        completion: .file())
+    var uploadedFile: String?
 
     @Flag(name: [.customShort("I"), .customLong("head")], help: "Ask for the head only, and print it.")
     var asksHeadOnly = false
+
+    @Flag(name: [.customLong("coded"), .customLong("raw")], help: "Write the body as it is coded: do not undo gzip and the like.")
+    var keepsCoding = false
 
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
@@ -32,65 +43,73 @@ struct RequestOptions: ParsableArguments {
     @Option(name: .customLong("max-redirects"), help: ArgumentHelp("Follow at most this many redirects.", valueName: "n"))
     var redirectLimit = 20
 
-    @Option(name: .customLong("max-time"), help: ArgumentHelp("Give up when a URL takes longer than this in all.", valueName: "seconds"))
-    var timeLimit: Double?
+    @Option(
+        name: [.customShort("m"), .customLong("max-time")],
+        help: ArgumentHelp("Give up when a URL takes longer than this in all.", valueName: "seconds"))
+    var timeLimit: Seconds?
 
-    /// As curl has it; redirects are followed anyway.
+    /// As curl has them: redirects are followed anyway, and gzip is asked for.
     @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
     var followsRedirects = false
+    @Flag(name: .customLong("compressed"), help: .hidden)
+    var asksForCodings = false
 
     func validate() throws {
         if let method, HTTPRequest.Method(method) == nil { throw ValidationError("-X: '\(method)' is no method") }
-        for header in headers where Self.field(header) == nil {
-            throw ValidationError(Self.complaint(about: header))
+        for header in headers where FieldArgument(header) == nil {
+            throw ValidationError(FieldArgument.complaint(about: header))
         }
-        if asksHeadOnly, data != nil { throw ValidationError("-I and -d exclude each other") }
+        if asksHeadOnly, !data.isEmpty { throw ValidationError("-I and -d exclude each other") }
+        if uploadedFile != nil, !data.isEmpty || asksHeadOnly { throw ValidationError("-T excludes -d and -I") }
         if let user, !user.contains(":") { throw ValidationError("-u: write user:password") }
         if redirectLimit < 0 { throw ValidationError("--max-redirects: a count is 0 or more") }
-        // A century, well within what a Duration holds.
-        if let timeLimit, !(timeLimit > 0 && timeLimit <= 3.2e9) { throw ValidationError("--max-time: give a number of seconds above 0") }
     }
 
-    var timeout: Duration? { timeLimit.map { .seconds($0) } }
+    private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }
 
-    func request(for url: String) throws(Failure) -> Request {
+    /// What of it concerns every request.
+    func adjust(_ configuration: inout HTTPConfiguration) {
+        for case .omission(let name) in fields { configuration.omit(name) }
+    }
+
+    /// What is sent, for all URLs and every try: standard input can be read once.
+    func body() throws(Failure) -> Body? {
+        if let uploadedFile { return try UploadBody.file(uploadedFile) }
+        return data.isEmpty ? nil : try UploadBody.form(of: data)
+    }
+
+    /// - Parameter body: from ``body()``.
+    func request(for url: String, sending body: Body?) throws(Failure) -> Request {
         var request = try Request(argument: url)
+        request.body = body
         if asksHeadOnly { request.method = .head }
-        if let data {
-            request.body = try UploadBody.make(from: data)
+        if !data.isEmpty {
             request.method = .post
+            if request.isHTTP, !fields.contains(where: { $0.name == .contentType }) {
+                request.fields[.contentType] = "application/x-www-form-urlencoded"
+            }
+        }
+        if let uploadedFile {
+            request.method = .put
+            request.url = try UploadBody.url(request.url, for: uploadedFile)
         }
         if let method = method.flatMap({ HTTPRequest.Method($0) }) { request.method = method }
-        for field in headers.compactMap(Self.field) { request.fields.append(field) }
-        request.timeouts.total = timeout
+        for case .field(let field) in fields { request.fields.append(field) }
+        if keepsCoding {
+            request[KeepsContentCoding.self] = true
+            if request.isHTTP, !request.fields.contains(.acceptEncoding) {
+                request.fields[.acceptEncoding] = "gzip, deflate"
+            }
+        }
+        request.timeouts.total = timeLimit?.duration
         return request
     }
 
     func passwords(for url: URLRecord) -> PasswordAnswer? {
-        guard let user, let colon = user.firstIndex(of: ":") else { return nil }
-        return PasswordAnswer(user: String(user[..<colon]), password: String(user[user.index(after: colon)...]), for: url)
-    }
-
-    /// Names the field alone, for the value may be secret.
-    private static func complaint(about header: String) -> String {
-        guard let colon = header.firstIndex(of: ":") else { return "-H: this is no field; write 'Name: value'" }
-        let name = header[..<colon]
-        guard HTTPField.Name(String(name)) != nil else { return "-H: '\(name)' is no field's name; write 'Name: value'" }
-        return "-H: the value of '\(name)' holds what no field's value may, such as a line break"
-    }
-
-    private static func field(_ text: String) -> HTTPField? {
-        guard let colon = text.firstIndex(of: ":"), let name = HTTPField.Name(String(text[..<colon])) else { return nil }
-        let value = text[text.index(after: colon)...].trimmingSpace
-        return HTTPField.isValidValue(value) ? HTTPField(name: name, value: value) : nil
+        user.map { PasswordAnswer(argument: $0, for: .origin(url)) }
     }
 }
 
-extension Substring {
-    fileprivate var trimmingSpace: String {
-        func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" }
-        var rest = drop(while: isSpace)
-        while let last = rest.last, isSpace(last) { rest.removeLast() }
-        return String(rest)
-    }
+extension Request {
+    fileprivate var isHTTP: Bool { url.scheme == "http" || url.scheme == "https" }
 }

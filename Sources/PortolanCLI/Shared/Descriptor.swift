@@ -62,6 +62,19 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
+    /// Waits until there is something to read, or the end; `nil` for as long as it takes.
+    ///
+    /// poll(2)
+    func canBeRead(within limit: Duration?) throws(SystemError) -> Bool {
+        let milliseconds = limit.map { Int32(clamping: Int64($0 / .milliseconds(1))) } ?? -1
+        var descriptor = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        while true {
+            let count = unsafe poll(&descriptor, 1, milliseconds)
+            if count >= 0 { return count > 0 }
+            guard errno == EINTR else { throw .last }
+        }
+    }
+
     func close() throws(SystemError) {
         #if canImport(Glibc)
             let status = Glibc.close(number)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CExtendedAttributes
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -40,6 +42,35 @@ enum FileSystem {
 
     static func openForWriting(_ path: String) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)
+    }
+
+    /// Opens a file, which is made where there is none, so that each write goes to its end.
+    static func openForAppending(_ path: String) throws(SystemError) -> Descriptor {
+        try open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o666)
+    }
+
+    /// ftruncate(2)
+    static func truncate(_ file: Descriptor) throws(SystemError) {
+        guard ftruncate(file.number, 0) == 0 else { throw .last }
+    }
+
+    /// A text that is kept with a file, or `nil` where there is none: getxattr(2).
+    static func attribute(_ name: String, of file: Descriptor) -> String? {
+        var buffer = [UInt8](repeating: 0, count: 1024)
+        let count = unsafe fgetxattr(file.number, name, &buffer, buffer.count)
+        return count > 0 ? String(validating: buffer[..<count], as: UTF8.self) : nil
+    }
+
+    /// Keeps a text with a file, or removes it; a file system that has no room for such is let be: setxattr(2), removexattr(2).
+    static func setAttribute(_ name: String, of file: Descriptor, to text: String?) throws(SystemError) {
+        let status: Int32
+        if let text {
+            let bytes = Array(text.utf8)
+            status = unsafe fsetxattr(file.number, name, bytes, bytes.count, 0)
+        } else {
+            status = unsafe fremovexattr(file.number, name)
+        }
+        if status != 0, ![ENOTSUP, ENODATA, ENOSPC, EDQUOT, ERANGE, E2BIG, EPERM].contains(errno) { throw .last }
     }
 
     private static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(SystemError) -> Descriptor {

@@ -22,8 +22,10 @@ struct LoaderOptions: ParsableArguments {
 
     /// What the command loads with. To be asked for once.
     ///
-    /// - Parameter tellsLog: whether what loaders and plugins log is written to standard error.
-    func setUp(tellsLog: Bool = false) throws(Failure) -> LoaderSetup {
+    /// - Parameters:
+    ///   - http: the built-in handler for `http:` and `https:`, which is asked after the plugins, as ever.
+    ///   - tellsLog: whether what loaders and plugins log is written to standard error.
+    func setUp(http: HTTPHandler = HTTPHandler(), tellsLog: Bool = false) throws(Failure) -> LoaderSetup {
         LogLines.bootstrap(isVerbose: tellsLog)
         var catalogue = PluginCatalogue(searching: ignoresInstalled ? PluginSearchPath([String]()) : .standard)
         let named = try plugins.map { path throws(Failure) in try NamedPlugin(at: path, in: catalogue) }
@@ -34,7 +36,7 @@ struct LoaderOptions: ParsableArguments {
         }
         var configuration = Loader.Configuration.default
         for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
-        let registry = ProtocolRegistry.builtIn()
+        let registry = ProtocolRegistry.builtIn(http: http)
         catalogue.register(in: registry)
         return LoaderSetup(configuration: configuration, registry: registry, strays: catalogue.strays)
     }

@@ -3,9 +3,9 @@
 import Portolan
 import Synchronization
 
-/// Answers questions for a user name and password with the ones that were given for a URL.
+/// Answers questions for a user name and password with the ones that were given for a URL, or for proxies.
 ///
-/// They go to that URL's host and port alone. Where the URL names no host (`zip:http://…`), whoever asks first gets them, unless a redirect
+/// Those for a URL go to its host and port alone. Where the URL names no host (`zip:http://…`), whoever asks first gets them, unless a redirect
 /// came before. Once they were wrong, they are not sent to that protection space again.
 final class PasswordAnswer: Sendable {
     enum Verdict: Equatable {
@@ -25,13 +25,30 @@ final class PasswordAnswer: Sendable {
     /// One load may come to a space again after redirects; a handler that forgets that it has asked must come to an end.
     private static let answerLimit = 32
 
+    /// Who gets them.
+    enum Audience {
+        case origin(URLRecord)
+        /// Whichever proxy asks: it was chosen by the same user.
+        case proxy
+    }
+
     private let credential: Credential
-    private let url: URLRecord
+    private let audience: Audience
     private let state = Mutex(State())
 
-    init(user: String, password: String, for url: URLRecord) {
+    init(user: String, password: String, for audience: Audience) {
         credential = .password(user: user, password: password)
-        self.url = url
+        self.audience = audience
+    }
+
+    convenience init(user: String, password: String, for url: URLRecord) {
+        self.init(user: user, password: password, for: .origin(url))
+    }
+
+    /// - Parameter argument: `user:password`; without a colon the password is empty.
+    convenience init(argument: String, for audience: Audience) {
+        let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        self.init(user: String(parts[0]), password: parts.count > 1 ? String(parts[1]) : "", for: audience)
     }
 
     func noteRedirect() {
@@ -42,7 +59,7 @@ final class PasswordAnswer: Sendable {
     func judge(_ challenge: AuthenticationChallenge) -> Verdict {
         let space = challenge.protectionSpace
         return state.withLock { state in
-            guard case .password = space.kind, !space.isProxy, isMeant(for: space, state) else { return .leftAlone }
+            guard case .password = space.kind, isMeant(for: space, state) else { return .leftAlone }
             let earlier = state.answers[space, default: 0]
             guard earlier == 0 || (challenge.previousFailureCount == 0 && earlier < Self.answerLimit) else { return .refused }
             state.answers[space] = earlier + 1
@@ -59,6 +76,8 @@ final class PasswordAnswer: Sendable {
     }
 
     private func isMeant(for space: ProtectionSpace, _ state: State) -> Bool {
+        guard case .origin(let url) = audience else { return space.isProxy }
+        guard !space.isProxy else { return false }
         guard let host = url.host, !host.isEmpty else { return !state.hasRedirected }
         // A handler that has no host to name speaks of the URL that it serves.
         guard !space.host.isEmpty else { return !state.hasRedirected }

@@ -20,7 +20,7 @@ import Testing
         request.method = method
         let load = GetLoad(
             output: output, observers: [output], includesHead: includesHead, refusesBadStatus: refusesBadStatus,
-            passwords: hasPasswords ? PasswordAnswer(user: "u", password: "p", for: request.url) : nil)
+            passwords: hasPasswords ? [PasswordAnswer(user: "u", password: "p", for: request.url)] : [])
         do throws(Failure) {
             try load.run(request, on: Loader(configuration: configuration, registry: ProtocolRegistry()), grace: .seconds(1))
             return (output.log, nil)
@@ -50,7 +50,7 @@ import Testing
         #expect(
             log == [
                 "started test", "step connected", "interim 103", "sent 3", "response 200", "begin", "write ab", "write c", "trailers 1",
-                "complete",
+                "metrics 1", "complete",
                 "finished 3 0",
             ])
     }

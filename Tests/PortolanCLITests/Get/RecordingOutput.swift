@@ -13,8 +13,10 @@ final class RecordingOutput: BodyOutput, LoadObserver {
     private let failure: Failure?
 
     let isTerminal: Bool
+    let canStartAgain: Bool
 
-    init(failure: Failure? = nil, isTerminal: Bool = false) {
+    init(failure: Failure? = nil, isTerminal: Bool = false, canStartAgain: Bool = true) {
+        self.canStartAgain = canStartAgain
         self.failure = failure
         self.isTerminal = isTerminal
     }
@@ -44,6 +46,8 @@ final class RecordingOutput: BodyOutput, LoadObserver {
         case .trailers(let fields): add("trailers \(fields.count)")
         case .sent(let progress): add("sent \(progress.sent)")
         case .step(let step): add("step \(step)")
+        case .metrics(let metrics): add("metrics \(metrics.timings.count)")
+        case .retrying(let failure, let wait, let rest): add("retrying \(failure.status.code) \(wait.secondsText) \(rest)")
         case .finished(let totals): add("finished \(totals.bytes) \(totals.redirects)")
         case .failed(let failure): add("failed \(failure.status.code)")
         }

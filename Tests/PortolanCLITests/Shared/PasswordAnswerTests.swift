@@ -14,6 +14,14 @@ import Testing
         return AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { _ in }
     }
 
+    @Test func aProxysPasswordIsForProxiesAlone() {
+        let passwords = PasswordAnswer(argument: "u:p:q", for: .proxy)
+        #expect(passwords.judge(challenge("h")) == .leftAlone)
+        #expect(passwords.judge(challenge("any", isProxy: true)) == .answered)
+        #expect(passwords.answer(for: .answered).credential == .password(user: "u", password: "p:q"))
+        #expect(PasswordAnswer(argument: "u", for: .proxy).answer(for: .answered).credential == .password(user: "u", password: ""))
+    }
+
     private func passwords(for url: String) throws -> PasswordAnswer {
         PasswordAnswer(user: "u", password: "p", for: try URLRecord(parsing: url))
     }
@@ -50,5 +58,11 @@ import Testing
         let refusal = PasswordAnswer.refusal(by: challenge().protectionSpace)
         #expect(refusal.code == .authenticationRequired)
         #expect(refusal.message == "the user name and password were refused by realm 'r' of 'h'; check both")
+    }
+}
+
+extension ChallengeAnswer {
+    fileprivate var credential: Credential? {
+        if case .use(let credential) = self { credential } else { nil }
     }
 }

@@ -9,6 +9,8 @@ import Portolan
 protocol BodyOutput: AnyObject, Sendable {
     /// Whether a person looks at what is written. To be asked after `begin`.
     var isTerminal: Bool { get }
+    /// Whether another load of the same can be written by a new output as if this one had not been: not where bytes went out for good.
+    var canStartAgain: Bool { get }
     /// The response has come: now there is something to open a file for.
     func begin(_ response: Response) throws(Failure)
     /// Writes the lent bytes before it returns.
@@ -21,6 +23,7 @@ protocol BodyOutput: AnyObject, Sendable {
 
 extension BodyOutput {
     var isTerminal: Bool { false }
+    var canStartAgain: Bool { true }
 
     func write(_ text: String) throws(Failure) {
         let bytes = Array(text.utf8)

@@ -8,8 +8,9 @@ final class FileOutput: BodyOutput {
     enum Target: Sendable {
         /// A regular file is replaced.
         case path(String)
-        /// The response's suggestion, in the current folder; an existing file is left as it is.
-        case suggested
+        /// The response's suggestion, in the current folder; an existing file is left as it is. Whoever redirects from this URL suggests no
+        /// hidden file.
+        case suggested(for: URLRecord)
     }
 
     private let target: Target
@@ -24,12 +25,17 @@ final class FileOutput: BodyOutput {
         let opened: PartialFile
         switch target {
         case .path(let path): opened = try PartialFile(for: path, collision: .replaces)
-        case .suggested:
-            let path = response.suggestedFilename
+        case .suggested(let url):
+            let path = Self.name(for: response, requested: url)
             guard FileSystem.kind(at: path) == nil else { throw PartialFile.exists(path) }
             opened = try PartialFile(for: path, collision: .fails)
         }
         file.withLock { $0 = opened }
+    }
+
+    private static func name(for response: Response, requested url: URLRecord) -> String {
+        let name = response.suggestedFilename
+        return name.hasPrefix(".") && response.url.path != url.path ? "_\(name.dropFirst())" : name
     }
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {

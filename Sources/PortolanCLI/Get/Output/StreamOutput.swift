@@ -13,6 +13,7 @@ final class StreamOutput: BodyOutput {
     private let name: String
     private let path: String?
     private let state: Mutex<State>
+    private let hasWritten = Atomic(false)
 
     static func standardOutput() -> StreamOutput {
         StreamOutput(name: "standard output", path: nil, state: .open(.standardOutput))
@@ -34,6 +35,8 @@ final class StreamOutput: BodyOutput {
         return descriptor.isTerminal
     }
 
+    var canStartAgain: Bool { !hasWritten.load(ordering: .relaxed) }
+
     func begin(_ response: Response) throws(Failure) {
         guard case .closed = state.withLock({ $0 }), let path else { return }
         do throws(SystemError) {
@@ -46,6 +49,7 @@ final class StreamOutput: BodyOutput {
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
         guard case .open(let descriptor) = state.withLock({ $0 }) else { return }
+        if bytes.byteCount > 0 { hasWritten.store(true, ordering: .relaxed) }
         do throws(SystemError) {
             try descriptor.write(all: bytes)
         } catch {

@@ -45,7 +45,9 @@ final class EventLines: LoadObserver {
         case .trailers: "trailers"
         case .sent: "sent"
         case .step: "step"
+        case .metrics: "metrics"
         case .finished: "finished"
+        case .retrying: "retry"
         case .failed: "failed"
         }
     }
@@ -78,6 +80,12 @@ final class EventLines: LoadObserver {
         case .trailers(let fields): ["headers": FieldList(fields).json]
         case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
         case .step(let step): ["step": .string("\(step)")]
+        case .metrics(let metrics): ["requests": .array(metrics.timings.map(request))]
+        case .retrying(let failure, let wait, let rest):
+            [
+                "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)), "wait": .milliseconds(wait),
+                "rest": .integer(rest),
+            ]
         case .finished(let totals): ["bytes": .integer(totals.bytes), "redirects": .integer(totals.redirects)]
         case .failed(let failure):
             [
@@ -96,6 +104,19 @@ final class EventLines: LoadObserver {
             "length": .count(response.expectedLength),
             "filename": .string(response.suggestedFilename),
             "headers": FieldList(of: response).json,
+        ]
+    }
+
+    private static func request(_ timings: RequestTimings) -> JSONValue {
+        func time(_ duration: Duration?) -> JSONValue { duration.map { .milliseconds($0) } ?? .null }
+        let report = timings.report
+        return [
+            "start": time(timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.nameLookUp),
+            "connecting": time(timings.connecting), "securing": time(timings.securing), "sending": time(timings.sending),
+            "answering": time(timings.answering), "receiving": time(timings.receiving), "total": time(timings.total),
+            "protocol": .text(report?.networkProtocol), "tlsVersion": .text(report?.tlsVersion),
+            "reused": report.map { .bool($0.isReused) } ?? .null, "remoteAddress": .text(report?.remoteAddress),
+            "proxy": .text(report?.proxy), "bytesSent": .count(report?.bytesSent), "bytesReceived": .count(report?.bytesReceived),
         ]
     }
 

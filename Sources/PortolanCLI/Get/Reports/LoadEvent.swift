@@ -17,8 +17,14 @@ enum LoadEvent: Sendable {
     case trailers(HTTPFields)
     case sent(LoadProgress)
     case step(LoadStep)
+    /// Comes last but one, where something went over a wire.
+    case metrics(LoadMetrics)
     case finished(LoadTotals)
     case failed(Failure)
+    /// In place of ``failed(_:)``: another load begins after a while.
+    ///
+    /// - Parameter rest: how many tries there may be, that one among them.
+    case retrying(Failure, after: Duration, rest: Int)
 }
 
 /// A load inside the one that is told of.

@@ -18,19 +18,24 @@ final class ProgressBar: LoadObserver {
 
     func observe(_ event: LoadEvent, at time: Duration) {
         switch event {
-        case .finished, .failed: clear()
-        case .started, .redirected, .challenged, .innerBegan, .innerEnded, .interim, .response, .trailers, .sent, .step: break
+        case .finished, .failed, .retrying: clear()
+        case .sent(let progress) where progress.received == 0: draw(progress.sent, of: progress.expectedToSend, at: time)
+        case .started, .redirected, .challenged, .innerBegan, .innerEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
         }
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
+        draw(progress.received, of: progress.expected, at: time)
+    }
+
+    private func draw(_ count: Int64, of expected: Int64?, at time: Duration) {
         let draws = lastDrawn.withLock { last in
             guard time >= last.map({ $0 + Self.interval }) ?? Self.delay else { return false }
             last = time
             return true
         }
         guard draws else { return }
-        let line = Self.line(received: progress.received, of: progress.expected, after: time, columns: terminal.columns ?? 80)
+        let line = Self.line(received: count, of: expected, after: time, columns: terminal.columns ?? 80)
         Diagnostics.write("\r\(line)\u{1B}[K")
     }
 

@@ -33,6 +33,8 @@ final class VerboseLines: LoadObserver {
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
         case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
         case .step(let step): ["* \(step) after \(moment)"]
+        case .metrics(let metrics): TimingTable(metrics).lines.map { "* \($0)" }
+        case .retrying: []  // told by a warning
         case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]
         case .failed: ["* failed after \(moment)"]
         }
@@ -44,14 +46,5 @@ final class VerboseLines: LoadObserver {
         case .leftAlone: "default handling"
         case .refused: "cancelled"
         }
-    }
-}
-
-extension Duration {
-    /// Milliseconds with one digit after the point.
-    fileprivate var milliseconds: String {
-        let (seconds, attoseconds) = components
-        let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000
-        return "\(tenths / 10).\(tenths % 10)"
     }
 }

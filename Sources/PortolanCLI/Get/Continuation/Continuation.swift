@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+import PortolanCore
+
+/// A load that goes on where another one ended: what it asks for, and whether the answer fits.
+struct Continuation: Equatable, Sendable {
+    /// How many bytes are there.
+    let offset: Int64
+    /// What of the resource they are, as `If-Range` says it; `nil` where nobody knows.
+    let validator: String?
+
+    /// Asks for what is missing, uncoded: an offset in what came out of a coding is none in what is sent.
+    func ask(in request: inout Request) {
+        if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
+        guard offset > 0 else { return }
+        request.fields[.range] = "bytes=\(offset)-"
+        request.fields[.ifRange] = validator
+    }
+
+    enum Verdict: Equatable {
+        /// The body is the rest, so many bytes of it; with them the whole has `size`.
+        case append(count: Int64?, size: Int64?)
+        /// The body is the whole, which is another one than before, or begins with what is there.
+        case startOver
+        /// Nothing is missing; the body is none of the resource's.
+        case complete
+    }
+
+    /// What a response's body is.
+    ///
+    /// - Throws: ``ExitStatus/badRange`` where it is nothing that could be used.
+    func judge(_ response: Response) throws(Failure) -> Verdict {
+        let name = response.url.shortDescription
+        // A protocol without a status tells of a part by the field alone.
+        let code = response.status?.code ?? (response.fields.contains(.contentRange) ? 206 : 200)
+        let range = response.fields[.contentRange].flatMap(ContentRange.init(parsing:))
+        switch code {
+        case 206 where offset > 0: return try judgePart(range, of: response)
+        case 200..<300 where code != 206:
+            guard offset > 0, validator == nil else { return .startOver }
+            throw Failure(
+                .badRange,
+                "\(name) came from its start, and not from byte \(offset): the server does not send parts of it; load it without -C")
+        case 416 where offset > 0 && range?.size == offset: return .complete
+        case 416:
+            let size = range?.size.map { ", it has \($0)" } ?? ""
+            throw Failure(
+                .badRange, "\(name) has no bytes from \(offset) on\(size): what is there is no part of it; load it without -C")
+        default:
+            throw Failure(
+                .statusRefused, "\(name) cannot be continued: the answer is \(response.status?.line ?? "a part that was not asked for")")
+        }
+    }
+
+    private func judgePart(_ range: ContentRange?, of response: Response) throws(Failure) -> Verdict {
+        let name = response.url.shortDescription
+        guard let range, let bytes = range.bytes, bytes.lowerBound == offset else {
+            throw Failure(
+                .badRange, "the part that came of \(name) does not begin at byte \(offset), where -C wants to go on; load it without -C")
+        }
+        if let validator, validator.hasPrefix("\""), let tag = response.fields[.eTag], tag != validator {
+            throw Failure(.badRange, "\(name) has changed since its first part was loaded; load it without -C")
+        }
+        return .append(count: bytes.upperBound - bytes.lowerBound + 1, size: range.size)
+    }
+
+    /// What tells this response's content from every other: a strong entity tag, else a date that counts as strong.
+    ///
+    /// RFC 9110 §8.8.1, §8.8.2.2, §13.1.5
+    static func validator(of response: Response) -> String? {
+        if let tag = response.fields[.eTag] { return tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.utf8.count >= 2 ? tag : nil }
+        guard let text = response.fields[.lastModified], let modified = HTTPDate(parsing: text, now: 0) else { return nil }
+        // Within a second of its last change it may have changed again, and of which clock either is, one can't know.
+        guard let date = response.fields[.date] else { return response.status == nil ? text : nil }
+        guard let sent = HTTPDate(parsing: date, now: 0), sent.secondsSince1970 - modified.secondsSince1970 >= 60 else { return nil }
+        return text
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import HTTPTypes
+import Portolan
+
+/// Where `-C` goes on.
+enum ContinuationPoint: ExpressibleByArgument, Equatable {
+    /// `-`: behind what the file has.
+    case endOfFile
+    case byte(Int64)
+
+    init?(argument: String) {
+        if argument == "-" {
+            self = .endOfFile
+        } else if let offset = Int64(argument), offset >= 0 {
+            self = .byte(offset)
+        } else {
+            return nil
+        }
+    }
+
+    /// What a file has already.
+    func continuation(ofFileAt path: String) throws(Failure) -> Continuation {
+        let (size, validator): (Int64, String?)
+        do throws(SystemError) {
+            (size, validator) = try Self.contents(of: path)
+        } catch {
+            throw Failure(.writeFailed, "cannot read '\(path)': \(error)")
+        }
+        if case .byte(let offset) = self, offset != size {
+            throw Failure(.writeFailed, "'\(path)' has \(size) bytes, so that byte \(offset) is not the next one; write '-C -'")
+        }
+        return Continuation(offset: size, validator: validator)
+    }
+
+    private static func contents(of path: String) throws(SystemError) -> (size: Int64, validator: String?) {
+        guard FileSystem.kind(at: path) != nil else { return (0, nil) }
+        let file = try FileSystem.openForReading(path)
+        let (size, validator) = (FileSystem.size(of: file) ?? 0, FileSystem.attribute(ContinuedFile.attribute, of: file))
+        try file.close()
+        // Written by another program, it may hold anything.
+        return (size, validator.flatMap { HTTPField.isValidValue($0) ? $0 : nil })
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+
+/// What `-H` says: a field to send, or one that is not sent though it would be by itself.
+enum FieldArgument: Equatable {
+    case field(HTTPField)
+    case omission(HTTPField.Name)
+
+    /// As curl has it: `Name: value`; `Name:` for an omission; `Name;` for a field without a value.
+    ///
+    /// - Returns: `nil` where it is none of these, which ``complaint(about:)`` explains.
+    init?(_ text: String) {
+        if text.hasSuffix(";"), !text.contains(":"), let name = HTTPField.Name(String(text.dropLast())) {
+            self = .field(HTTPField(name: name, value: ""))
+            return
+        }
+        guard let colon = text.firstIndex(of: ":"), let name = HTTPField.Name(String(text[..<colon])) else { return nil }
+        let value = text[text.index(after: colon)...].trimmingSpace
+        guard HTTPField.isValidValue(value) else { return nil }
+        self = value.isEmpty ? .omission(name) : .field(HTTPField(name: name, value: value))
+    }
+
+    var name: HTTPField.Name {
+        switch self {
+        case .field(let field): field.name
+        case .omission(let name): name
+        }
+    }
+
+    /// Names the field alone, for the value may be secret.
+    static func complaint(about header: String) -> String {
+        guard let colon = header.firstIndex(of: ":") else { return "-H: this is no field; write 'Name: value'" }
+        let name = header[..<colon]
+        guard HTTPField.Name(String(name)) != nil else { return "-H: '\(name)' is no field's name; write 'Name: value'" }
+        return "-H: the value of '\(name)' holds what no field's value may, such as a line break"
+    }
+}
+
+extension HTTPConfiguration {
+    /// Has requests not send this field by themselves.
+    mutating func omit(_ name: HTTPField.Name) {
+        switch name {
+        case .userAgent: userAgent = nil
+        case .accept: accept = nil
+        case .acceptEncoding: asksForContentCodings = false
+        case .expect: expectation.threshold = nil
+        default: break
+        }
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingSpace: String {
+        func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" }
+        var rest = drop(while: isSpace)
+        while let last = rest.last, isSpace(last) { rest.removeLast() }
+        return String(rest)
+    }
+}

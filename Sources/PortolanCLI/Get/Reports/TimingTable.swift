@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// How long the phases of each request took, for a person: milliseconds, and `-` for a phase that was not gone through.
+///
+///     request  wait  name  connect  TLS  send  answer  body  total  (ms)
+///           1     -   0.3      0.2  1.9   0.1     3.2   0.4    6.1  h2, TLSv1.3, new connection to 127.0.0.1:443, 120 bytes out, 4567 in
+struct TimingTable {
+    let lines: [String]
+
+    private static let titles = ["request", "wait", "name", "connect", "TLS", "send", "answer", "body", "total"]
+
+    init(_ metrics: LoadMetrics) {
+        let timings = metrics.timings
+        let rows = timings.enumerated().map { index, timings in Self.cells(timings, number: index + 1) }
+        let widths = Self.titles.indices.map { column in ([Self.titles] + rows).map { $0[column].count }.max() ?? 0 }
+        func line(_ cells: [String]) -> String {
+            zip(cells, widths).map { String(repeating: " ", count: $1 - $0.count) + $0 }.joined(separator: "  ")
+        }
+        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.words($1.report) }
+    }
+
+    private static func cells(_ timings: RequestTimings, number: Int) -> [String] {
+        let phases = [
+            timings.waiting, timings.nameLookUp, timings.connecting, timings.securing, timings.sending, timings.answering,
+            timings.receiving, timings.total,
+        ]
+        return ["\(number)"] + phases.map { $0?.milliseconds ?? "-" }
+    }
+
+    private static func words(_ report: TransferReport?) -> String {
+        guard let report else { return "cut short" }
+        let connection = report.isReused ? "connection used before" : "new connection"
+        let address = report.remoteAddress.map { " to \($0)" } ?? ""
+        let words: [String?] = [
+            report.networkProtocol, report.tlsVersion, connection + address, report.proxy.map { "proxy \($0)" },
+            "\(report.bytesSent) bytes out", "\(report.bytesReceived) in",
+        ]
+        return words.compactMap { $0 }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+extension PercentEncoding {
+    /// A path for a URL: unreserved characters and slashes stay (RFC 3986 §3.3), of which this leaves only what means nothing to a shell either.
+    static func encodePath(_ path: some StringProtocol) -> String {
+        var text = ""
+        for byte in path.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                text += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The clock on the wall.
+enum SystemTime {
+    /// time(2)
+    static var secondsSince1970: Int64 { Int64(time(nil)) }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct TimingTableTests {
+    private static let metrics: LoadMetrics = {
+        var metrics = LoadMetrics()
+        var first = TransferReport(networkProtocol: "h2")
+        first.remoteAddress = "127.0.0.1:443"
+        first.tlsVersion = "TLSv1.3"
+        first.proxy = "http://proxy:3128"
+        (first.bytesSent, first.bytesReceived) = (120, 4567)
+        for (step, time) in [(LoadStep.nameFound, 300), (.connected, 500), (.secured, 2400), (.requestSent, 2500), (.firstByte, 105_700)] {
+            metrics.note(step, at: .microseconds(time))
+        }
+        metrics.note(first, at: .microseconds(106_100))
+        metrics.note(.reused, at: .microseconds(106_200))
+        metrics.note(TransferReport(networkProtocol: "http/1.1", isReused: true), at: .microseconds(107_000))
+        metrics.note(.connected, at: .microseconds(108_000))
+        return metrics
+    }()
+
+    @Test func eachRequestIsALine() {
+        #expect(
+            TimingTable(Self.metrics).lines == [
+                "request  wait  name  connect  TLS  send  answer  body  total  (ms)",
+                "      1     -   0.3      0.2  1.9   0.1   103.2   0.4  106.1  h2, TLSv1.3, new connection to 127.0.0.1:443, "
+                    + "proxy http://proxy:3128, 120 bytes out, 4567 in",
+                "      2   0.1     -        -    -     -       -     -    0.9  http/1.1, connection used before, 0 bytes out, 0 in",
+                "      3     -     -      1.0    -     -       -     -      -  cut short",
+            ])
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import HTTPTypes
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct RequestOptionsTests {
+    private func request(_ arguments: String..., for url: String = "http://h/") throws -> Request {
+        let options = try RequestOptions.parse(arguments)
+        return try options.request(for: url, sending: options.body())
+    }
+
+    @Test func dataAreAFormByPOST() throws {
+        let request = try request("-d", "a=1", "-d", "b")
+        #expect(request.method == .post)
+        #expect(request.body?.length == 5)
+        #expect(request.fields == [.contentType: "application/x-www-form-urlencoded"])
+    }
+
+    @Test func whatIsSaidReplacesWhatIsAssumed() throws {
+        #expect(try request("-d", "a", "-X", "PATCH").method == .patch)
+        #expect(try request("-d", "a", "-H", "content-type: text/plain").fields == [.contentType: "text/plain"])
+        #expect(try request("-d", "a", "-H", "Content-Type:").fields.isEmpty)
+        #expect(try request("-d", "a", for: "x://h/").fields.isEmpty)
+    }
+
+    @Test func aFieldMayRepeat() throws {
+        #expect(try request("-H", "A: 1", "-H", "a:2").fields[values: HTTPField.Name("a")!] == ["1", "2"])
+    }
+
+    @Test func codedBodiesAreAskedFor() throws {
+        let request = try request("--coded")
+        #expect(request[KeepsContentCoding.self] == true)
+        #expect(request.fields == [.acceptEncoding: "gzip, deflate"])
+        #expect(try self.request("--raw", "-H", "Accept-Encoding: br").fields == [.acceptEncoding: "br"])
+        #expect(try self.request("--raw", "-H", "Accept-Encoding:").fields[.acceptEncoding] == "gzip, deflate")
+    }
+
+    @Test func aTimeLimitIsInSeconds() throws {
+        #expect(try request("-m", "1.5").timeouts.total == .milliseconds(1500))
+        #expect(throws: (any Error).self) { try request("--max-time", "0") }
+        #expect(throws: (any Error).self) { try request("--max-time", "1e99") }
+    }
+
+    @Test(arguments: [["-T", "f", "-d", "x"], ["-T", "f", "-I"], ["-I", "-d", "x"], ["-H", "x"], ["-H", ": v"], ["-H", "a b;"]])
+    func whatExcludesEachOtherIsRefused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try RequestOptions.parse(arguments) }
+    }
+
+    @Test func anOmittedFieldIsNotSentByItself() throws {
+        var configuration = HTTPConfiguration()
+        try RequestOptions.parse(["-H", "user-agent:", "-H", "Accept: ", "-H", "Accept-Encoding:", "-H", "Expect:"]).adjust(&configuration)
+        #expect(configuration.userAgent == nil && configuration.accept == nil && !configuration.asksForContentCodings)
+        #expect(configuration.expectation.threshold == nil)
+        var untouched = HTTPConfiguration()
+        try RequestOptions.parse(["-H", "user-agent: x", "-H", "Accept;"]).adjust(&untouched)
+        #expect(untouched.userAgent != nil && untouched.accept != nil)
+    }
+}
+
+@Suite struct FieldArgumentTests {
+    @Test(arguments: [
+        ("A: b", "A", "b"), ("A:b", "A", "b"), ("A:\t b c \t", "A", "b c"), ("A: b: c", "A", "b: c"), ("A;", "A", ""), ("A: x;", "A", "x;"),
+    ])
+    func aFieldHasANameAndAValue(text: String, name: String, value: String) throws {
+        guard case .field(let field)? = FieldArgument(text) else {
+            Issue.record("no field")
+            return
+        }
+        #expect(field.name.rawName == name && field.value == value)
+    }
+
+    @Test(arguments: ["A:", "A: ", "A:\t"])
+    func withoutAValueItIsOmitted(text: String) throws {
+        #expect(FieldArgument(text) == .omission(try #require(HTTPField.Name("a"))))
+    }
+
+    @Test(arguments: ["", "A", ";", ":", "A b: c", "A: b\nC: d", "A: \u{0}", "A:;\r"])
+    func whatIsNoneIsRefused(text: String) {
+        #expect(FieldArgument(text) == nil)
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCLI
+
+/// Which loads ask for another try, and what they have written by then.
+@Suite struct GetLoadRetryTests {
+    /// Loads `x://h/` from a handler that gives `answer`; every setback is worth another try where `retries` says so.
+    private func load(
+        _ answer: StubAnswer, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
+    ) throws -> (load: GetLoad, setbacks: [Setback], failure: Failure?) {
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [StubHandler { _ in answer }]
+        let setbacks = Mutex<[Setback]>([])
+        let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { setback in
+            setbacks.withLock { $0.append(setback) }
+            return retries ? .seconds(2) : nil
+        }
+        let request = try Request("x://h/")
+        do throws(Failure) {
+            try load.run(request, on: Loader(configuration: configuration, registry: ProtocolRegistry()), grace: .seconds(1))
+            return (load, setbacks.withLock { $0 }, nil)
+        } catch {
+            return (load, setbacks.withLock { $0 }, error)
+        }
+    }
+
+    private static func busy(_ code: Int = 503) -> StubAnswer {
+        var answer = StubAnswer.text("busy")
+        answer.status = .init(code: code)
+        return answer
+    }
+
+    @Test func aStatusThatMayPassIsNotWritten() throws {
+        let output = RecordingOutput()
+        let (load, setbacks, failure) = try load(Self.busy(), into: output)
+        #expect(load.retry == GetLoad.Retry(setback: .status(wait: nil), wait: .seconds(2)))
+        #expect(setbacks == [.status(wait: nil)])
+        #expect(failure == Failure(.statusRefused, "the answer for 'x://h/' is 503"))
+        #expect(output.log == ["abandon"])
+    }
+
+    @Test func onTheLastTryItIs() throws {
+        let output = RecordingOutput()
+        let (load, setbacks, failure) = try load(Self.busy(), into: output, retries: false)
+        #expect(load.retry == nil && setbacks.count == 1 && failure == nil)
+        #expect(output.log.suffix(2) == ["write busy", "complete"])
+        #expect(try self.load(Self.busy(), retries: false, refusesBadStatus: true).failure?.status == .statusRefused)
+    }
+
+    @Test func otherStatusesAreFinal() throws {
+        let (load, setbacks, failure) = try load(Self.busy(404))
+        #expect(load.retry == nil && setbacks.isEmpty && failure == nil)
+    }
+
+    @Test func aTimeOutInTheBodyIsTriedAgainWhereNothingIsWrittenForGood() throws {
+        var answer = StubAnswer.text("half")
+        answer.announcesLength = false
+        answer.failure = LoadError(.timedOut, message: "slow")
+        #expect(try load(answer).load.retry?.setback == .timedOut)
+        let (load, setbacks, failure) = try load(answer, into: RecordingOutput(canStartAgain: false))
+        #expect(load.retry == nil && setbacks.isEmpty && failure?.status == .timedOut)
+    }
+
+    @Test func aFailureOfTheOutputIsFinal() throws {
+        var answer = StubAnswer.text("half")
+        answer.announcesLength = false
+        answer.failure = LoadError(.timedOut, message: "slow")
+        let (load, setbacks, _) = try load(answer, into: RecordingOutput(failure: Failure(.writeFailed, "full")))
+        #expect(load.retry == nil && setbacks.isEmpty)
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct RetryScheduleTests {
+    /// How long each try waits that there is, in seconds.
+    private func waits(_ schedule: RetrySchedule, after setback: Setback = .timedOut) -> [Double] {
+        var schedule = schedule
+        var (waits, elapsed) = ([Double](), Duration.zero)
+        while waits.count < 50, let wait = schedule.wait(after: setback, elapsed: elapsed) {
+            waits.append(wait / .seconds(1))
+            elapsed += wait
+            schedule.begin()
+        }
+        return waits
+    }
+
+    @Test func withoutRetriesThereAreNone() {
+        #expect(waits(RetrySchedule(limit: 0)).isEmpty)
+    }
+
+    @Test func eachWaitIsTwiceAsLongUpToTenMinutes() {
+        #expect(waits(RetrySchedule(limit: 12)) == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600])
+        #expect(waits(RetrySchedule(limit: 40)).count == 40)
+    }
+
+    @Test func aDelayIsKept() {
+        #expect(waits(RetrySchedule(limit: 3, delay: .milliseconds(250))) == [0.25, 0.25, 0.25])
+    }
+
+    @Test func noTryBeginsAfterTheTimeLimit() {
+        #expect(waits(RetrySchedule(limit: 9, timeLimit: .seconds(7))) == [1, 2, 4])
+        #expect(waits(RetrySchedule(limit: 9, timeLimit: .milliseconds(6999))) == [1, 2])
+    }
+
+    @Test func aRefusalIsRetriedOnRequest() {
+        #expect(waits(RetrySchedule(limit: 2), after: .refused).isEmpty)
+        #expect(waits(RetrySchedule(limit: 2, includesRefused: true), after: .refused) == [1, 2])
+    }
+
+    @Test func theServersWishIsHeededWithinTenMinutes() {
+        #expect(waits(RetrySchedule(limit: 3), after: .status(wait: .seconds(3))) == [3, 3, 4])
+        #expect(waits(RetrySchedule(limit: 2, delay: .seconds(5)), after: .status(wait: .seconds(3))) == [5, 5])
+        #expect(waits(RetrySchedule(limit: 1), after: .status(wait: .seconds(600))) == [600])
+        #expect(waits(RetrySchedule(limit: 1), after: .status(wait: .seconds(601))).isEmpty)
+        #expect(waits(RetrySchedule(limit: 1, timeLimit: .seconds(9)), after: .status(wait: .seconds(10))).isEmpty)
+    }
+}
+
+@Suite struct SetbackTests {
+    private static let now: Int64 = 784_111_777  // Sun, 06 Nov 1994 08:49:37 GMT
+
+    @Test(
+        arguments: [
+            ("0", 0), ("120", 120), ("00120", 120), ("Sun, 06 Nov 1994 08:50:07 GMT", 30), ("Sunday, 06-Nov-94 08:50:07 GMT", 30),
+            ("Sun, 06 Nov 1994 08:49:00 GMT", 0), ("99999999999999999999999", 1 << 40), ("", nil), ("-1", nil), ("1.5", nil), ("soon", nil),
+            ("1 ", nil), ("+1", nil), ("0x10", nil), ("１", nil),
+        ] as [(String, Int64?)])
+    func retryAfterIsSecondsOrADate(value: String, seconds: Int64?) {
+        #expect(Setback.wait(value, now: Self.now) == seconds.map { .seconds($0) })
+    }
+
+    @Test(arguments: [200, 206, 301, 400, 401, 404, 408, 416, 429, 500, 501, 502, 503, 504, 505, 599])
+    func aStatusMayPass(code: Int) throws {
+        let response = Response(url: try URLRecord(parsing: "x://h"), status: .init(code: code), fields: [.retryAfter: "3"])
+        let mayPass = [408, 429, 500, 502, 503, 504].contains(code)
+        #expect(Setback(response, now: 0) == (mayPass ? .status(wait: .seconds(3)) : nil))
+    }
+
+    @Test func anErrorMayPass() {
+        for (code, _) in LoadError.Code.published {
+            let expected: Setback? =
+                switch code {
+                case .timedOut: .timedOut
+                case .nameNotFound: .nameNotFound
+                case .cannotConnect: .refused
+                default: nil
+                }
+            #expect(Setback(LoadError(code, message: "")) == expected)
+        }
+        #expect(Setback(LoadError(.timedOut, domain: "org.example", message: "")) == nil)
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCLI
+
+@Suite(.timeLimit(.minutes(1))) struct UploadBodyTests {
+    /// Reads a body to its end, with room for so many bytes at a time.
+    private func text(of body: Body, capacity: Int = 100) async throws -> String {
+        let reader = try body.makeReader()
+        var all: [UInt8] = []
+        while true {
+            let (waits, signal) = AsyncStream<Void>.makeStream()
+            var answer = BodyRead.end
+            all += [UInt8](capacity: capacity) { output in answer = reader.read(into: &output) { signal.finish() } }
+            switch answer {
+            case .bytes: continue
+            case .wait: for await _ in waits {}
+            case .end: return String(decoding: all, as: UTF8.self)
+            case .failed(let error): throw error
+            }
+        }
+    }
+
+    @Test(arguments: [1, 2, 3, 100])
+    func partsComeOneAfterAnother(capacity: Int) async throws {
+        let body = Body.joining([.text("a=1"), .text("&"), .text(""), .text("b")])
+        #expect(body.length == 5 && body.isRewindable)
+        for _ in 0..<2 { #expect(try await text(of: body, capacity: capacity) == "a=1&b") }
+    }
+
+    @Test func onePartIsItself() async throws {
+        #expect(try await text(of: .joining([.text("a")])) == "a")
+        #expect(try await text(of: .joining([])) == "")
+    }
+
+    @Test func unknownLengthsAndOneTimePartsStaySo() {
+        let pipe = BodyPipe()
+        let body = Body.joining([.text("a"), pipe.body()])
+        #expect(body.length == nil && !body.isRewindable)
+        #expect(Body.joining([Body(length: .max, isRewindable: true) { ClosedReader() }, .text("ab")]).length == nil)
+    }
+
+    @Test func aPartThatFailsFailsAll() async throws {
+        let broken = Body(length: nil, isRewindable: true) { () throws(LoadError) in throw LoadError(.bodyFailed, message: "gone") }
+        let error = try await #require(throws: LoadError.self) { try await text(of: .joining([.text("a"), broken])) }
+        #expect(error.message == "gone")
+    }
+
+    @Test func whatComesFromAPipeIsSentAsItComes() async throws {
+        let (source, sink) = try Pipe.open()
+        let body = Body.reading(source, name: "a pipe")
+        #expect(body.length == nil && !body.isRewindable)
+        async let sent = text(of: body)
+        try sink.write(all: Array("first ".utf8))
+        try sink.write(all: Array("second".utf8))
+        try sink.close()
+        #expect(try await sent == "first second")
+        try source.close()
+    }
+
+    @Test(arguments: [
+        ("http://h/dir/", "a/b c?.txt", "http://h/dir/b%20c%3F.txt"), ("http://h/", "x", "http://h/x"), ("http://h/f", "x", "http://h/f"),
+        ("http://h/dir/?q", "x", "http://h/dir/?q"), ("http://h/", "-", "http://h/"), ("http://h/", "..", "http://h/"),
+    ])
+    func aFolderGetsTheFilesName(url: String, path: String, expected: String) throws {
+        #expect(try UploadBody.url(URLRecord(parsing: url), for: path).description == expected)
+    }
+}
+
+private final class ClosedReader: BodyReader {
+    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead { .end }
+    func close() {}
+}
