@@ -18,7 +18,7 @@ import Testing
     @Test func explainFailsWhereNobodyTakesIt() throws {
         let outcome = try program.run("explain", "--json", "nosuch:x")
         #expect(outcome.lines == [#"{"url":"nosuch:x","method":"GET","asked":[],"winner":null}"#])
-        #expect(outcome.errors == ["portolan: no handler takes 'nosuch:x'; known schemes: data, file"])
+        #expect(outcome.errors == ["portolan: no handler takes 'nosuch:x'; known schemes: data, file, http, https"])
         #expect(outcome.status == 1)
     }
 
@@ -28,9 +28,9 @@ import Testing
     }
 
     @Test func versionNamesTheSchemes() throws {
-        #expect(try program.run("version", "--no-plugins").lines.last == "schemes: data file")
+        #expect(try program.run("version", "--no-plugins").lines.last == "schemes: data file http https")
         let json = try JSONSerialization.jsonObject(with: program.run("version", "--no-plugins", "--json").output) as? [String: Any]
-        #expect(json?["schemes"] as? [String] == ["data", "file"])
+        #expect(json?["schemes"] as? [String] == ["data", "file", "http", "https"])
         #expect((json?["version"] as? String)?.isEmpty == false)
     }
 

@@ -18,6 +18,10 @@ enum StdioAnswer {
         ["id": id, "mime": .text(type?.description)]
     }
 
+    static func reset(id: JSONValue, _ stores: Set<StdioStore>) -> JSONValue {
+        ["id": id, "reset": .array(StdioStore.allCases.filter(stores.contains).map { .string($0.rawValue) })]
+    }
+
     static func failure(id: JSONValue, _ error: LoadError) -> JSONValue {
         ["id": id, "error": Self.error(error)]
     }

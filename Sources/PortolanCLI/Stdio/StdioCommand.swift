@@ -12,17 +12,20 @@ struct StdioCommand: ParsableCommand {
               {"id":1,"url":"data:,Hello"}
               {"id":2,"op":"capabilities"}
               {"id":3,"op":"parseMimeType","value":"Text/HTML; charset=utf-8"}
+              {"id":4,"op":"reset","what":["connections"]}
             """)
 
+    @OptionGroup var http: HTTPOptions
     @OptionGroup var loader: LoaderOptions
 
     func run() throws {
         let server = StdioServer()
         try Interruption.observe { server.interrupt($0) }
-        var setup = try loader.setUp()
-        let following = setup.loader
-        setup.configuration.redirects.mode = .manual
-        let manual = setup.loader
-        try server.serve(.standardInput, loaders: StdioLoaders(following: following, manual: manual))
+        var configuration = try http.configuration()
+        // As many as there are loads, so that none waits for another one.
+        configuration.connections.perHost = StdioServer.loadLimit
+        let handler = HTTPHandler(configuration: configuration)
+        let setup = try loader.setUp(http: handler)
+        try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler))
     }
 }

@@ -8,7 +8,7 @@ import PortolanJSON
 /// A load that one line asks for.
 struct StdioLoadRequest: Sendable {
     let request: Request
-    let followsRedirects: Bool
+    let redirects: RedirectPolicy.Mode
     let passwords: PasswordAnswer?
 
     /// Unknown members are passed over.
@@ -23,7 +23,7 @@ struct StdioLoadRequest: Sendable {
         request.body = try Self.body(json)
         request.cachePolicy = try Self.cachePolicy(json.string("cache") ?? "default")
         request.timeouts.total = try Self.timeout(json["timeoutMs"])
-        followsRedirects = try Self.followsRedirects(json.string("redirect") ?? "follow")
+        redirects = try Self.redirects(json.string("redirect") ?? "follow")
         passwords = try Self.passwords(json["credentials"], for: request.url)
         self.request = request
     }
@@ -78,11 +78,13 @@ struct StdioLoadRequest: Sendable {
         }
     }
 
-    private static func followsRedirects(_ mode: String) throws(LoadError) -> Bool {
+    /// Fetch, "request redirect mode"
+    private static func redirects(_ mode: String) throws(LoadError) -> RedirectPolicy.Mode {
         switch mode {
-        case "follow": return true
-        case "manual": return false
-        default: throw LoadError(.badRequest, message: "'\(mode)' is no redirect mode; there are follow and manual")
+        case "follow": return .follow
+        case "manual": return .manual
+        case "error": return .error
+        default: throw LoadError(.badRequest, message: "'\(mode)' is no redirect mode; there are follow, manual and error")
         }
     }
 

@@ -8,9 +8,10 @@ enum StdioRequest {
     case load(StdioLoadRequest)
     case capabilities
     case parseMIMEType(String)
+    case reset(Set<StdioStore>)
 
     /// The operations, by their names in `op`.
-    static let operations = ["capabilities", "load", "parseMimeType"]
+    static let operations = ["capabilities", "load", "parseMimeType", "reset"]
 
     /// - Throws: ``LoadError/Code/badRequest`` for what is malformed, ``LoadError/Code/notOffered`` for an unknown operation.
     init(_ json: JSONValue) throws(LoadError) {
@@ -21,10 +22,24 @@ enum StdioRequest {
         case "parseMimeType":
             guard let value = try json.string("value") else { throw LoadError(.badRequest, message: "the member 'value' is missing") }
             self = .parseMIMEType(value)
+        case "reset": self = .reset(try Self.stores(json["what"]))
         case let operation:
             throw LoadError(
                 .notOffered, message: "there is no operation '\(operation)'; there are: \(Self.operations.joined(separator: ", "))")
         }
+    }
+
+    private static func stores(_ json: JSONValue?) throws(LoadError) -> Set<StdioStore> {
+        guard case .array(let names)? = json else { throw LoadError(.badRequest, message: "the member 'what' has to be an array of names") }
+        var stores: Set<StdioStore> = []
+        for name in names {
+            guard case .string(let text) = name, let store = StdioStore(rawValue: text) else {
+                let all = StdioStore.allCases.map(\.rawValue).joined(separator: ", ")
+                throw LoadError(.badRequest, message: "a name in 'what' is none of \(all)")
+            }
+            stores.insert(store)
+        }
+        return stores
     }
 
     /// Whether the answer to `json` is to have the members of a load's.
@@ -34,6 +49,11 @@ enum StdioRequest {
         default: false
         }
     }
+}
+
+/// What a server keeps from one load to the next. Of cookies, cached responses and credentials nothing is kept yet.
+enum StdioStore: String, CaseIterable {
+    case cookies, cache, credentials, connections
 }
 
 extension JSONValue {

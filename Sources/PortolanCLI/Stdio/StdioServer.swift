@@ -5,19 +5,13 @@ import PortolanCore
 import PortolanJSON
 import Synchronization
 
-/// The loaders behind `stdio`, which differ in what they do with redirects.
-struct StdioLoaders: Sendable {
-    let following: Loader
-    let manual: Loader
-}
-
 /// Reads requests, runs them, and writes an answer for each.
 ///
 /// Loads run at the same time, up to a limit; when it is reached, no more input is read. Answers are written by whoever has one: where
 /// nobody reads them, loads wait, and so does the input.
 final class StdioServer: Sendable {
     /// How many loads run at once.
-    private static let loadLimit = 64
+    static let loadLimit = 256
     private static let bodyLimit = 1 << 30
     /// How long loads that have to end are waited for.
     private static let grace = Duration.seconds(1)
@@ -82,9 +76,12 @@ final class StdioServer: Sendable {
     private func answer(_ json: JSONValue, id: JSONValue, _ loaders: StdioLoaders) {
         do throws(LoadError) {
             switch try StdioRequest(json) {
-            case .capabilities: write(StdioAnswer.capabilities(id: id, schemes: loaders.following.schemes))
+            case .capabilities: write(StdioAnswer.capabilities(id: id, schemes: loaders.schemes))
             case .parseMIMEType(let text): write(StdioAnswer.mimeType(id: id, MIMEType(parsing: text)))
-            case .load(let request): start(request, id: id, request.followsRedirects ? loaders.following : loaders.manual)
+            case .load(let request): start(request, id: id, loaders[request.redirects])
+            case .reset(let stores):
+                if stores.contains(.connections) { loaders.closeIdleConnections() }
+                write(StdioAnswer.reset(id: id, stores))
             }
         } catch {
             let isLoad = StdioRequest.isLoad(json)

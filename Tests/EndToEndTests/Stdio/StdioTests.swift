@@ -27,15 +27,17 @@ import Testing
         ),
         (
             #"{"id":{"b":[1e2,null]},"op":"capabilities"}"#,
-            #"{"id":{"b":[1e2,null]},"ops":["capabilities","load","parseMimeType"],"schemes":["data","file"]}"#
+            #"{"id":{"b":[1e2,null]},"ops":["capabilities","load","parseMimeType","reset"],"schemes":["data","file","http","https"]}"#
         ),
         (#"{"id":1,"op":"parseMimeType","value":"Text/HTML;charset=é"}"#, #"{"id":1,"mime":"text/html;charset=\"é\""}"#),
         (#"{"id":1,"op":"parseMimeType","value":"a/b;c=\u0100;d=\u00ff"}"#, #"{"id":1,"mime":"a/b;d=\"ÿ\""}"#),
         (#"{"id":1,"op":"parseMimeType","value":"x"}"#, #"{"id":1,"mime":null}"#),
         (
-            #"{"id":1,"op":"reset"}"#,
-            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'reset'; there are: capabilities, load, parseMimeType"}}"#
+            #"{"id":1,"op":"setCookies"}"#,
+            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, reset"}}"#
         ),
+        (#"{"id":1,"op":"reset","what":["connections","cookies"]}"#, #"{"id":1,"reset":["cookies","connections"]}"#),
+        (#"{"id":1,"op":"reset","what":[]}"#, #"{"id":1,"reset":[]}"#),
         (#"{"id":1"#, #"{"id":null,"error":{"code":"badRequest","message":"bad JSON at byte 7: the text ends too early"}}"#),
     ])
     func aLineIsAnsweredByALine(request: String, answer: String) throws {

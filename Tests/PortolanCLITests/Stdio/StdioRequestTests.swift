@@ -27,7 +27,7 @@ import Testing
         #expect(load.request.body?.length == 4)
         #expect(load.request.cachePolicy == .revalidate)
         #expect(load.request.timeouts.total == .microseconds(1500))
-        #expect(!load.followsRedirects)
+        #expect(load.redirects == .manual)
         #expect(load.passwords != nil)
     }
 
@@ -36,7 +36,19 @@ import Testing
             #"{"url":"x:y","method":null,"headers":null,"cache":null,"redirect":null,"credentials":null,"timeoutMs":null}"#)
         #expect(load.request.method == .get)
         #expect(load.request.fields.isEmpty && load.request.body == nil && load.passwords == nil)
-        #expect(load.request.cachePolicy == .useProtocol && load.request.timeouts.total == nil && load.followsRedirects)
+        #expect(load.request.cachePolicy == .useProtocol && load.request.timeouts.total == nil && load.redirects == .follow)
+    }
+
+    @Test(arguments: [("follow", RedirectPolicy.Mode.follow), ("manual", .manual), ("error", .error)])
+    func redirectModesAreThoseOfFetch(mode: String, expected: RedirectPolicy.Mode) throws {
+        #expect(try Self.load("{\"url\":\"x:y\",\"redirect\":\"\(mode)\"}").redirects == expected)
+    }
+
+    @Test func whatIsResetIsNamed() throws {
+        guard case .reset(let stores) = try StdioRequest(["op": "reset", "what": ["connections", "cookies", "cookies"]]) else {
+            throw NoLoad()
+        }
+        #expect(stores == [.connections, .cookies])
     }
 
     @Test(arguments: [
@@ -52,7 +64,8 @@ import Testing
         #"{"url":"x:y","headers":[["a"]]}"#,
         #"{"url":"x:y","headers":[["a b","c"]]}"#, #"{"url":"x:y","headers":[["a","\u0100"]]}"#, #"{"url":"x:y","headers":[["a","b\nc"]]}"#,
         #"{"url":"x:y","body":"a","bodyBase64":"YQ=="}"#, #"{"url":"x:y","bodyBase64":"?"}"#, #"{"url":"x:y","cache":"never"}"#,
-        #"{"url":"x:y","redirect":"error"}"#, #"{"url":"x:y","credentials":{"username":"u"}}"#, #"{"url":"x:y","timeoutMs":"1"}"#,
+        #"{"url":"x:y","redirect":"never"}"#, #"{"op":"reset"}"#, #"{"op":"reset","what":"cookies"}"#, #"{"op":"reset","what":["nosuch"]}"#,
+        #"{"op":"reset","what":[1]}"#, #"{"url":"x:y","credentials":{"username":"u"}}"#, #"{"url":"x:y","timeoutMs":"1"}"#,
         #"{"url":"x:y","timeoutMs":-1}"#, #"{"url":"x:y","timeoutMs":1e999}"#, #"{"op":"parseMimeType"}"#, #"{"op":7}"#,
     ])
     func malformedRequestsAreRefused(text: String) throws {
@@ -68,8 +81,8 @@ import Testing
     }
 
     @Test func anUnknownOperationIsNotOffered() throws {
-        let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "reset"]) }
+        let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "setCookies"]) }
         #expect(error?.code == .notOffered)
-        #expect(error?.message == "there is no operation 'reset'; there are: capabilities, load, parseMimeType")
+        #expect(error?.message == "there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, reset")
     }
 }
