@@ -111,7 +111,7 @@ let package = Package(
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
-        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI"], swiftSettings: strict),
+        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "ServerSupport"], swiftSettings: strict),
     ],
     cLanguageStandard: .c11
 )

@@ -53,7 +53,7 @@ final class GetSession: Sendable {
         let output = try command.output.makeOutput(for: &request, isHeadOnly: command.request.asksHeadOnly)
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
-            refusesBadStatus: command.output.refusesBadStatus,
+            refusesBadStatus: command.output.refusesBadStatus && command.output.continuationPoint == nil,  // which judges for itself
             passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 }, mayRetry: mayRetry)
         return (load, request)
     }

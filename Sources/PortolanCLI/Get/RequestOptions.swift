@@ -45,8 +45,8 @@ struct RequestOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("m"), .customLong("max-time")],
-        help: ArgumentHelp("Give up when a URL takes longer than this in all.", valueName: "seconds"))
-    var timeLimit: Seconds?
+        help: ArgumentHelp("Give up when a URL takes longer than this in all.", valueName: "seconds"), transform: Seconds.parse)
+    var timeLimit: Duration?
 
     /// As curl has them: redirects are followed anyway, and gzip is asked for.
     @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
@@ -101,7 +101,7 @@ struct RequestOptions: ParsableArguments {
                 request.fields[.acceptEncoding] = "gzip, deflate"
             }
         }
-        request.timeouts.total = timeLimit?.duration
+        request.timeouts.total = timeLimit
         return request
     }
 

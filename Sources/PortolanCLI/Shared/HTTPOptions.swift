@@ -9,8 +9,8 @@ struct HTTPOptions: ParsableArguments {
         name: .customLong("connect-timeout"),
         help: ArgumentHelp(
             "Give up on a connection that takes longer than this, from the name's look-up to the end of the TLS handshake.",
-            valueName: "seconds"))
-    var connectTimeout: Seconds?
+            valueName: "seconds"), transform: Seconds.parse)
+    var connectTimeout: Duration?
 
     @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1, even where the server can do HTTP/2.")
     var usesHTTP1 = false
@@ -23,7 +23,7 @@ struct HTTPOptions: ParsableArguments {
 
     func configuration() throws(Failure) -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
-        if let connectTimeout { configuration.connections.connectTimeout = connectTimeout.duration }
+        if let connectTimeout { configuration.connections.connectTimeout = connectTimeout }
         if usesHTTP1 { configuration.allowsHTTP2 = false }
         return configuration
     }

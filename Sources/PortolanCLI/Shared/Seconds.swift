@@ -3,12 +3,12 @@
 import ArgumentParser
 
 /// A length of time on the command line, in seconds with a fraction.
-struct Seconds: ExpressibleByArgument, Equatable {
-    let duration: Duration
-
-    /// - Returns: `nil` unless it is above 0 and no more than a century, well within what a Duration holds.
-    init?(argument: String) {
-        guard let seconds = Double(argument), seconds > 0, seconds <= 3.2e9 else { return nil }
-        duration = .seconds(seconds)
+enum Seconds {
+    /// - Throws: unless it is above 0 and no more than a century, well within what a Duration holds.
+    static func parse(_ argument: String) throws -> Duration {
+        guard let seconds = Double(argument), seconds > 0, seconds <= 3.2e9 else {
+            throw ValidationError("write a number of seconds above 0")
+        }
+        return .seconds(seconds)
     }
 }

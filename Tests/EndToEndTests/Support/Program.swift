@@ -20,9 +20,12 @@ final class Program {
 
     let folder: URL
 
-    /// Neither plugins nor policies of whoever runs the tests are seen: home is the program's own folder, and what is set for it is not passed on.
+    /// Neither plugins nor policies nor proxies of whoever runs the tests are seen: home is the program's own folder, and what is set for it is not
+    /// passed on.
     var environment: [String: String] {
-        var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PORTOLAN_") && !$0.key.hasPrefix("XDG_") }
+        var variables = ProcessInfo.processInfo.environment.filter { name, _ in
+            !name.hasPrefix("PORTOLAN_") && !name.hasPrefix("XDG_") && !name.lowercased().hasSuffix("_proxy")
+        }
         variables["HOME"] = folder.path
         return variables
     }

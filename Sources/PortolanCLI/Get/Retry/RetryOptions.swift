@@ -13,13 +13,15 @@ struct RetryOptions: ParsableArguments {
 
     @Option(
         name: .customLong("retry-delay"),
-        help: ArgumentHelp("Wait so long before each further try, instead of 1 second, then 2, 4 and so on.", valueName: "seconds"))
-    var delay: Seconds?
+        help: ArgumentHelp("Wait so long before each further try, instead of 1 second, then 2, 4 and so on.", valueName: "seconds"),
+        transform: Seconds.parse)
+    var delay: Duration?
 
     @Option(
         name: .customLong("retry-max-time"),
-        help: ArgumentHelp("Begin no further try when so much time has passed since the first began.", valueName: "seconds"))
-    var timeLimit: Seconds?
+        help: ArgumentHelp("Begin no further try when so much time has passed since the first began.", valueName: "seconds"),
+        transform: Seconds.parse)
+    var timeLimit: Duration?
 
     @Flag(name: .customLong("retry-connrefused"), help: "Try again, too, where no connection could be made.")
     var includesRefused = false
@@ -29,6 +31,6 @@ struct RetryOptions: ParsableArguments {
     }
 
     var schedule: RetrySchedule {
-        RetrySchedule(limit: limit, delay: delay?.duration, timeLimit: timeLimit?.duration, includesRefused: includesRefused)
+        RetrySchedule(limit: limit, delay: delay, timeLimit: timeLimit, includesRefused: includesRefused)
     }
 }

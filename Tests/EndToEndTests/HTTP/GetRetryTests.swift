@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import Testing
+
+/// `get --retry`, and the limits of time.
+@Suite(.timeLimit(.minutes(2))) struct GetRetryTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    private static let busy = ScriptedServer.answer("503 Service Unavailable", ["Retry-After: 0"], "busy")
+    private static let half: [ScriptedServer.Step] = [
+        .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"), .stall,
+    ]
+
+    @Test func whatMayPassIsTriedAgain() throws {
+        let server = try ScriptedServer(Self.busy, Self.busy, ScriptedServer.answer("200 OK", [], "done"))
+        let outcome = try program.run("get", "--retry", "3", "--retry-delay", "0.01", server.url())
+        #expect(outcome.text == "done" && outcome.status == 0)
+        let reason = "portolan: warning: the answer for '\(server.url())' is 503 Service Unavailable; trying again in 0 s"
+        #expect(outcome.errors == ["\(reason) (1 of 3)", "\(reason) (2 of 3)"])
+    }
+
+    @Test func theLastAnswerIsWritten() throws {
+        let server = try ScriptedServer(Self.busy)
+        let outcome = try program.run("get", "-s", "--retry", "2", "--retry-delay", "0.01", server.url())
+        #expect(outcome.text == "busy" && outcome.status == 0 && outcome.errors.isEmpty)
+        #expect(server.connections.count == 3)
+        #expect(try program.run("get", "-s", "--fail", "--retry", "1", "--retry-delay", "0.01", server.url()).status == 22)
+    }
+
+    @Test func aServerThatWantsTooMuchTimeIsBelieved() throws {
+        let server = try ScriptedServer(ScriptedServer.answer("429 Too Many Requests", ["Retry-After: 601"], "later"))
+        let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", server.url())
+        #expect(outcome.text == "later" && outcome.errors.isEmpty)
+        #expect(server.connections.count == 1)
+    }
+
+    @Test func aFileIsWrittenAnew() throws {
+        let server = try ScriptedServer(Self.half, ScriptedServer.answer("200 OK", [], "whole"))
+        let outcome = try program.run(
+            "get", "--retry", "1", "--retry-delay", "0.01", "--max-time", "3", "-o", "out", server.url())
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(program.contents(of: "out") == "whole")
+        #expect(try program.files == ["out"])
+    }
+
+    @Test func noBodyIsPrintedTwice() throws {
+        let server = try ScriptedServer(Self.half)
+        let outcome = try program.run("get", "--retry", "5", "--retry-delay", "0.01", "--max-time", "2", server.url())
+        #expect(outcome.text == "half" && outcome.status == 28)
+        #expect(server.connections.count == 1)
+    }
+
+    @Test func aRefusalIsTriedAgainOnRequest() throws {
+        let port = try RefusingPort()
+        let url = "http://127.0.0.1:\(port.port)/"
+        let once = try program.run("get", "--retry", "2", "--retry-delay", "0.01", url)
+        #expect(once.status == 7 && once.errors.count == 1)
+        let thrice = try program.run("get", "--retry", "2", "--retry-delay", "0.01", "--retry-connrefused", url)
+        #expect(thrice.status == 7 && thrice.errors.count == 3)
+    }
+
+    @Test func aConnectionHasALimitOfItsOwn() throws {
+        let hole = try BlackHolePort()
+        let outcome = try program.run("get", "--connect-timeout", "0.2", "http://127.0.0.1:\(hole.port)/")
+        #expect(outcome.status == 28 && outcome.errors.count == 1)
+    }
+
+    @Test func eachTryIsToldAsAnEvent() throws {
+        let server = try ScriptedServer(Self.busy, ScriptedServer.answer("200 OK", [], "done"))
+        let outcome = try program.run("get", "--json", "-s", "--retry", "1", "--retry-delay", "0.01", server.url())
+        let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+        let names = events.compactMap { $0["event"] as? String }.filter { $0 != "step" }
+        #expect(names == ["started", "metrics", "retry", "started", "response", "data", "metrics", "finished"])
+        let retry = try #require(events.first { $0["event"] as? String == "retry" })
+        #expect(retry["rest"] as? Int == 1)
+        #expect((retry["message"] as? String)?.contains("503") == true)
+    }
+
+    /// Ctrl-C while it waits for the next try, and while it waits for an answer.
+    @Test(arguments: [true, false])
+    func aSignalEndsIt(betweenTries: Bool) async throws {
+        let hasAsked = try Gate()
+        let server = try ScriptedServer(betweenTries ? Self.busy : [.receiveHead, .open(hasAsked), .stall])
+        let process = Process()
+        process.executableURL = Program.executable
+        process.arguments = ["get", "--retry", "1", "--retry-delay", "500", server.url()]
+        process.environment = program.environment
+        let errors = Pipe()
+        (process.standardInput, process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice, errors)
+        try process.run()
+        if betweenTries {
+            #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self).contains("trying again in 500 s"))
+        } else {
+            try await hasAsked.wait()
+        }
+        process.interrupt()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 130)
+        #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) == "portolan: interrupted\n")
+    }
+}

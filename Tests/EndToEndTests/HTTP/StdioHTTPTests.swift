@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import Testing
+
+/// `portolan stdio` over HTTP.
+@Suite(.timeLimit(.minutes(2))) struct StdioHTTPTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    private func answers(_ requests: [[String: Any]]) throws -> [[String: Any]] {
+        let lines = try requests.map { String(decoding: try JSONSerialization.data(withJSONObject: $0), as: UTF8.self) }
+        let outcome = try program.run("stdio", input: lines.joined(separator: "\n"))
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        return try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+    }
+
+    private func answer(_ request: [String: Any]) throws -> [String: Any] {
+        try #require(try answers([request]).first)
+    }
+
+    private func code(_ answer: [String: Any]) -> String? { (answer["error"] as? [String: String])?["code"] }
+
+    @Test func everythingOfTheRequestIsSent() throws {
+        let server = try ScriptedServer([.receiveHead, .receive(3)] + ScriptedServer.answer("200 OK", [], "ok").dropFirst())
+        let headers = [["X-A", "1"], ["X-A", "2"], ["X-B", "\u{E9}\u{FF}"]]
+        let answer = try answer(["url": server.url("/p"), "method": "PUT", "headers": headers, "bodyBase64": "AP8K"])
+        #expect(answer["status"] as? Int == 200 && answer["body"] as? String == "ok")
+        let bytes = try #require(server.connections.first?.received)
+        #expect(bytes.starts(with: Array("PUT /p HTTP/1.1\r\n".utf8)))
+        #expect(bytes.suffix(3) == [0x00, 0xFF, 0x0A])
+        let text = String(decoding: bytes, as: Unicode.ASCII.self)
+        #expect(text.contains("X-A: 1\r\nX-A: 2\r\n"))
+        #expect(bytes.windows(of: Array("X-B: ".utf8) + [0xE9, 0xFF, 0x0D]))
+    }
+
+    @Test func everythingOfTheAnswerIsTold() throws {
+        let head = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 Nope\r\nTransfer-Encoding: chunked\r\nX: 1\r\nX: 2\r\nY: "
+        let rest = "\r\nContent-Type: text/plain\r\n\r\n2\r\n\u{0}\u{1}\r\n0\r\nZ: t\r\n\r\n"
+        let server = try ScriptedServer([.receiveHead, .send(Array(head.utf8) + [0xE9] + Array(rest.utf8))])
+        let answer = try answer(["id": 1, "url": server.url("/#f")])
+        #expect(answer["status"] as? Int == 404)
+        #expect(answer["url"] as? String == server.url("/"))
+        #expect(answer["source"] as? String == "network")
+        #expect(answer["body"] as? String == "\u{0}\u{1}" && answer["bodyBase64"] is NSNull)
+        let headers = try #require(answer["headers"] as? [[String]])
+        #expect(headers.filter { $0[0] == "x" } == [["x", "1"], ["x", "2"]])
+        #expect(headers.contains(["y", "\u{E9}"]))
+        let interim = try #require(answer["interim"] as? [[Any]])
+        #expect(interim.count == 1 && interim.first?.first as? Int == 103)
+        #expect(interim.first?.last as? [[String]] == [["link", "</a>"]])
+        #expect(answer["trailers"] as? [[String]] == [["z", "t"]])
+        #expect(answer["error"] is NSNull)
+    }
+
+    @Test func aBodyThatIsNoTextIsBase64() throws {
+        let server = try ScriptedServer([.receiveHead, .send(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n".utf8) + [0xFF, 0x00])])
+        let answer = try answer(["url": server.url()])
+        #expect(answer["body"] is NSNull && answer["bodyBase64"] as? String == "/wA=")
+    }
+
+    @Test func aTruncatedBodyIsAnError() throws {
+        let server = try ScriptedServer(ScriptedServer.cutShort("half", of: 8))
+        let answer = try answer(["url": server.url()])
+        #expect(code(answer) == "truncated")
+        #expect(answer["status"] as? Int == 200 && answer["body"] is NSNull && answer["bodyBase64"] is NSNull)
+    }
+
+    @Test func redirectsAreFollowedDeliveredOrRefused() throws {
+        let redirect = ScriptedServer.answer("302 Found", ["Location: /b"], "moved")
+        let once = try ScriptedServer(redirect, ScriptedServer.answer("200 OK", [], "b"))
+        let follow = try answer(["url": once.url()])
+        #expect(follow["body"] as? String == "b" && follow["url"] as? String == once.url("/b"))
+        let always = try ScriptedServer(redirect)
+        let manual = try answer(["url": always.url(), "redirect": "manual"])
+        #expect(manual["status"] as? Int == 302 && manual["body"] as? String == "moved" && manual["error"] is NSNull)
+        #expect(code(try answer(["url": always.url(), "redirect": "error"])) == "badRedirect")
+        #expect(code(try answer(["url": always.url()])) == "tooManyRedirects")
+        let nowhere = try ScriptedServer(ScriptedServer.answer("302 Found", ["Location: http://h:99999/"]))
+        #expect(code(try answer(["url": nowhere.url()])) == "badRedirect")
+        #expect(try answer(["url": nowhere.url(), "redirect": "manual"])["status"] as? Int == 302)
+    }
+
+    @Test func aLoadEndsAtItsTime() throws {
+        let server = try ScriptedServer([.receiveHead, .stall])
+        #expect(code(try answer(["url": server.url(), "timeoutMs": 200])) == "timedOut")
+    }
+
+    /// None is answered before all have come: none of them may wait for another one.
+    @Test func twoHundredLoadsAreInFlight() throws {
+        let count = 200
+        let gate = try Gate()
+        let server = try ScriptedServer { connection in
+            [.receiveHead, connection == count - 1 ? .open(gate) : .wait(gate)] + ScriptedServer.answer("200 OK", [], "x").dropFirst()
+        }
+        let answers = try answers((0..<count).map { ["id": $0, "url": server.url("/\($0)"), "timeoutMs": 60_000] })
+        #expect(answers.compactMap { $0["id"] as? Int }.sorted() == Array(0..<count))
+        #expect(answers.allSatisfy { $0["body"] as? String == "x" })
+    }
+
+    /// The pipe is held open, so that the answers come one after another.
+    @Test func connectionsAreKeptUntilTheyAreReset() throws {
+        let kept = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: kept)])])
+        let process = Process()
+        process.executableURL = Program.executable
+        process.arguments = ["stdio"]
+        process.environment = program.environment
+        let (input, output) = (Pipe(), Pipe())
+        (process.standardInput, process.standardOutput) = (input, output)
+        try process.run()
+        func ask(_ line: String) throws -> String {
+            try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
+            return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        }
+        let load = #"{"id":1,"url":"\#(server.url())"}"#
+        for _ in 0..<3 { #expect(try ask(load).contains(#""body":"ok""#)) }
+        #expect(server.connections.count == 1)
+        #expect(try ask(#"{"id":2,"op":"reset","what":["connections"]}"#) == "{\"id\":2,\"reset\":[\"connections\"]}\n")
+        #expect(try ask(load).contains(#""body":"ok""#))
+        #expect(server.connections.count == 2)
+        try input.fileHandleForWriting.close()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+}
+
+extension [UInt8] {
+    /// Whether `bytes` stand in it.
+    fileprivate func windows(of bytes: [UInt8]) -> Bool {
+        indices.contains { self[$0...].starts(with: bytes) }
+    }
+}
