@@ -62,11 +62,12 @@ import Testing
         #expect(Self.name("attachment; filename=" + String(repeating: "a", count: 8 << 10)) == nil)
     }
 
-    @Test func ofSeveralFieldsTheFirstCounts() {
-        var fields = HTTPFields()
-        fields.append(HTTPField(name: .contentDisposition, value: "attachment; filename=a"))
-        fields.append(HTTPField(name: .contentDisposition, value: "attachment; filename=b"))
-        #expect(ContentDisposition(in: fields)?.filename == "a")
-        #expect(ContentDisposition(in: [:]) == nil)
+    @Test func ofSeveralFieldsTheFirstCounts() throws {
+        let bytes = Array("HTTP/1.1 200 OK\r\nContent-Disposition: x; filename=a\r\nContent-Disposition: x; filename=b\r\n\r\n".utf8)
+        var parser = ResponseHeadParser(limits: HTTPLimits())
+        var offset = 0
+        let head = try #require(try unsafe parser.parse(bytes.span.bytes, from: &offset))
+        let answer = Answer(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil)
+        #expect(answer.response.suggestedFilename == "a")
     }
 }
