@@ -118,7 +118,9 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     }
 
     private func secure(_ channel: any Channel) {
-        guard key.isSecure else { return hand(over: channel, report: report(of: channel, protocol: "http/1.1")) }
+        guard key.isSecure else {
+            return hand(over: channel, report: report(of: channel, protocol: key.version == .http2 ? "h2c" : "http/1.1"))
+        }
         step = "the TLS handshake"
         let handshake = TLSHandshake(key) { [self] result in
             switch result {
@@ -128,7 +130,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         }
         do {
             try channel.pipeline.syncOperations.addHandlers([
-                NIOSSLClientHandler(context: connector.secured.context(), serverHostname: key.serverName), handshake,
+                NIOSSLClientHandler(context: connector.secured.context(for: key.version), serverHostname: key.serverName), handshake,
             ])
         } catch {
             finish(.failure(.securing(key, error)))
@@ -138,6 +140,9 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     private func didSecure(_ channel: any Channel, _ secured: TLSHandshake.Outcome) {
         guard completion != nil else { return }
         owner?.didReach(.secured)
+        guard key.version != .http2 || secured.negotiatedProtocol == "h2" else {
+            return finish(.failure(LoadError(.cannotConnect, message: "\(key) does not offer HTTP/2; ask for HTTP/1.1")))
+        }
         var report = report(of: channel, protocol: secured.negotiatedProtocol ?? "http/1.1")
         report.tlsVersion = secured.version
         hand(over: channel, report: report)
@@ -153,9 +158,13 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
 
     /// The connection is the pool's from here on.
     private func hand(over channel: any Channel, report: TransferReport) {
-        let connection = HTTP1Connection(key: key, configuration: configuration, report: report)
+        let connection: any ChannelConnection =
+            switch report.networkProtocol {
+            case "h2", "h2c": HTTP2Connection(key: key, configuration: configuration, report: report)
+            default: HTTP1Connection(key: key, configuration: configuration, report: report)
+            }
         do {
-            try channel.pipeline.syncOperations.addHandler(connection)
+            try connection.add(to: channel)
         } catch {
             return finish(.failure(.connecting(to: key.host, port: key.port, error)))
         }

@@ -13,7 +13,13 @@ final class HTTPConnector: Connector {
         secured = SecureContexts(configuration)
     }
 
-    var offersMultiplexing: Bool { configuration.allowsHTTP2 }
+    func offersMultiplexing(for key: ConnectionKey) -> Bool {
+        switch key.version {
+        case .http1: false
+        case .http2: true
+        case nil: key.isSecure && configuration.allowsHTTP2
+        }
+    }
 
     func connect(
         to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionWaiter,

@@ -323,7 +323,7 @@ extension HTTP1Connection {
         exchange = nil
         stopTimer()
         close()
-        failed?.didFail(error, isUntouched: report.bytesReceived == 0, report: report)
+        failed?.didFail(error, fate: report.bytesReceived == 0 ? .unanswered : .seen, report: report)
     }
 }
 

@@ -24,8 +24,8 @@ protocol Exchange: AnyObject {
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow
     func didLoad(_ bytes: borrowing RawSpan) -> Flow
     func didEnd(trailers: HTTPFields?, report: TransferReport)
-    /// - Parameter isUntouched: not one byte of an answer came, so that a server may never have seen the request.
-    func didFail(_ error: LoadError, isUntouched: Bool, report: TransferReport)
+    /// - Parameter fate: what became of the request, as far as that is known.
+    func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport)
 }
 
 /// What carries an exchange: an HTTP/1.1 connection, or a stream of an HTTP/2 one. On its event loop only.

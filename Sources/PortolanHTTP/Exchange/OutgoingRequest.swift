@@ -17,11 +17,14 @@ struct OutgoingRequest: Sendable {
     let addsExpectation: Bool
     /// Whether the caller wants the connection to end after it.
     let closes: Bool
+    /// How soon the server should answer it among others.
+    var priority: LoadPriority
 
     /// - Parameter mayExpect: whether the policy may have the body wait.
     /// - Throws: ``LoadError/Code/badRequest`` for what can't be sent.
     init(_ request: Request, configuration: HTTPConfiguration, mayExpect: Bool = true) throws(LoadError) {
         method = request.method
+        priority = request.priority
         url = request.url
         framing = RequestFraming(method: request.method, body: request.body)
         addsExpectation = mayExpect && configuration.expectation.applies(to: framing) && !request.fields.contains(.expect)
@@ -35,6 +38,12 @@ struct OutgoingRequest: Sendable {
         fields = completed.fields
         expectsContinue = completed.expectsContinue
         closes = completed.closes
+    }
+
+    /// Path and query.
+    var path: String {
+        let path = url.path.isEmpty ? "/" : url.path
+        return url.query.map { "\(path)?\($0)" } ?? String(path)
     }
 
     /// The head in HTTP/1.1.

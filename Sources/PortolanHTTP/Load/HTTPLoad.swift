@@ -39,6 +39,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private var wasRetried = false
     /// Whether the body may wait for the server's word: not again where that was refused.
     private var mayExpect = true
+    private var passedOverCount = 0
+    private static let mostPassedOver = 16
     /// Whether a byte of the answer has come.
     private var hasBegun = false
     /// Between the connection and the client, where the body needs it.
@@ -279,15 +281,33 @@ extension HTTPLoad: Exchange {
         sink.didFinishLoading()
     }
 
-    func didFail(_ error: LoadError, isUntouched: Bool, report: TransferReport) {
-        // An idle connection may die at the moment in which it is used (RFC 9112 §9.3.1).
-        if isUntouched, report.isReused, !wasRetried, request.method.isIdempotent {
-            wasRetried = true
-            lane.pool?.closeIdle(key)
-            return sendAgain()
-        }
+    func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport) {
+        if maySendAgain(after: fate, report) { return sendAgain() }
         client.didTransfer(report)
         fail(error)
+    }
+
+    /// Whether the request can be sent again without its being done twice; makes ready for it.
+    private func maySendAgain(after fate: RequestFate, _ report: TransferReport) -> Bool {
+        switch fate {
+        case .seen: return false
+        case .unanswered:
+            // An idle connection may die at the moment in which it is used (RFC 9112 §9.3.1).
+            guard report.isReused, !wasRetried, request.method.isIdempotent else { return false }
+            wasRetried = true
+            lane.pool?.closeIdle(key)
+        case .refused:
+            guard !wasRetried else { return false }
+            wasRetried = true
+        case .passedOver:
+            // A server that closes connections after few requests leaves many aside, and gets on all the same.
+            guard passedOverCount < Self.mostPassedOver else { return false }
+            passedOverCount += 1
+        case .needsHTTP1:
+            guard key.version == nil else { return false }
+            key.version = .http1
+        }
+        return true
     }
 }
 

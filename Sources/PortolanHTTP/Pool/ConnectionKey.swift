@@ -10,6 +10,8 @@ struct ConnectionKey: Hashable, Sendable {
     let port: Int
     /// With what was sent, or is to be sent, to it: connections of different credentials are not shared.
     var proxy: Proxy?
+    /// The only version of HTTP that will do; `nil`: what the server prefers.
+    var version: HTTPVersionChoice?
 
     /// The authority as `Host` says it: without the scheme's default port (RFC 9110 §7.2).
     var authority: String {
@@ -37,7 +39,7 @@ extension ConnectionKey {
         let isAddress = host.first == "["
         self.init(
             isSecure: url.scheme == "https", host: String(isAddress ? host.dropFirst().dropLast() : host), port: port,
-            proxy: try proxies.proxy(for: request))
+            proxy: try proxies.proxy(for: request), version: request[HTTPVersionChoice.self])
     }
 }
 

@@ -106,7 +106,7 @@ final class ConnectionPool {
 
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
         // Until it is known whether one connection does for all, one is tried.
-        let most = key.isSecure && connector.offersMultiplexing && origin.isMultiplexed != false ? 1 : limits.perHost
+        let most = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false ? 1 : limits.perHost
         while origin.attempts.count < origin.waiting.count, origin.connectionCount < max(1, most), !origin.waitsForBudget {
             guard takeBudget(key, origin) else { return }
             connect(key, origin)
@@ -262,8 +262,8 @@ private final class PoolCall: @unchecked Sendable {  // … because the pool is 
 
 /// Opens connections; what the pool does not know about them.
 protocol Connector: AnyObject {
-    /// Whether a connection over TLS may turn out to carry several loads at once.
-    var offersMultiplexing: Bool { get }
+    /// Whether a connection may turn out to carry several loads at once.
+    func offersMultiplexing(for key: ConnectionKey) -> Bool
     /// - Parameters:
     ///   - owner: hears how far it is, and is asked whether the server is trusted; may be gone before that.
     ///   - completion: called once, on the pool's event loop, after `start`.

@@ -88,6 +88,7 @@ final class FakeConnector: Connector {
     }
 
     var offersMultiplexing = false
+    func offersMultiplexing(for key: ConnectionKey) -> Bool { offersMultiplexing }
     private(set) var attempts: [Attempt] = []
     var open: [Attempt] { attempts.filter(\.isOpen) }
 

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// What is wrong with an answer that came over HTTP/2: it fails, and its stream with it; the connection goes on.
+///
+/// RFC 9113 §8.1.1
+struct HTTP2ResponseError: Error, Equatable, Sendable {
+    let rule: Rule
+    /// The name or value that breaks the rule, escaped and shortened; empty where there is nothing to show.
+    let excerpt: String
+
+    init(_ rule: Rule) {
+        self.rule = rule
+        excerpt = ""
+    }
+
+    init(_ rule: Rule, _ text: String) {
+        self.rule = rule
+        excerpt = ResponseSyntaxError(.fieldValue, text.utf8.span).excerpt
+    }
+
+    enum Rule: Hashable, CaseIterable, Sendable {
+        case fieldName
+        case fieldValue
+        case connectionField
+        case unknownPseudoField
+        case repeatedPseudoField
+        case latePseudoField
+        case pseudoFieldInTrailers
+        case noStatus
+        case status
+        case unrequestedUpgrade
+        case endInInterimResponse
+        case contentBeforeHead
+        case openTrailers
+        case contentLength
+        case contentLengthsDiffer
+        case unexpectedContent
+        case tooMuchContent
+        case tooLittleContent
+        // Limits of ours
+        case tooManyInterimResponses
+        case fieldLineTooLong
+        case tooManyFields
+        case fieldSectionTooLarge
+        case trailerSectionTooLarge
+    }
+}
+
+extension HTTP2ResponseError.Rule {
+    var code: LoadError.Code {
+        switch self {
+        case .fieldName, .fieldValue, .connectionField, .unknownPseudoField, .repeatedPseudoField, .latePseudoField,
+            .pseudoFieldInTrailers, .noStatus, .status, .unrequestedUpgrade, .endInInterimResponse, .contentBeforeHead, .openTrailers,
+            .contentLength, .contentLengthsDiffer, .unexpectedContent, .tooMuchContent:
+            .badResponse
+        case .tooLittleContent: .truncated
+        case .tooManyInterimResponses, .fieldLineTooLong, .tooManyFields, .fieldSectionTooLarge, .trailerSectionTooLarge: .limitExceeded
+        }
+    }
+
+    /// Where the rule stands.
+    var section: String {
+        switch self {
+        case .fieldName, .fieldValue: "RFC 9113 §8.2.1"
+        case .connectionField: "RFC 9113 §8.2.2"
+        case .unknownPseudoField, .repeatedPseudoField, .latePseudoField: "RFC 9113 §8.3"
+        case .noStatus, .status: "RFC 9113 §8.3.2"
+        case .unrequestedUpgrade: "RFC 9113 §8.6"
+        case .pseudoFieldInTrailers, .endInInterimResponse, .contentBeforeHead, .openTrailers: "RFC 9113 §8.1"
+        case .unexpectedContent, .tooMuchContent, .tooLittleContent: "RFC 9113 §8.1.1"
+        case .contentLength, .contentLengthsDiffer: "RFC 9110 §8.6"
+        case .tooManyInterimResponses: "RFC 9110 §15.2"
+        case .fieldLineTooLong, .tooManyFields, .fieldSectionTooLarge, .trailerSectionTooLarge: "RFC 9110 §5.4"
+        }
+    }
+
+    /// What is wrong, as a clause.
+    var problem: String {
+        switch self {
+        case .fieldName: "a field name is no token in lower case"
+        case .fieldValue: "a field value holds a NUL, CR or LF, or begins or ends with a blank"
+        case .connectionField: "a field that HTTP/2 has no use for was sent"
+        case .unknownPseudoField: "a pseudo-field that no response has was sent"
+        case .repeatedPseudoField: "a pseudo-field was sent twice"
+        case .latePseudoField: "a pseudo-field comes after other fields"
+        case .pseudoFieldInTrailers: "the trailers hold a pseudo-field"
+        case .noStatus: "the response has no :status"
+        case .status: "the status is not a number with three digits"
+        case .unrequestedUpgrade: "the status is 101, which HTTP/2 does not have"
+        case .endInInterimResponse: "the stream ended with an interim response (1xx)"
+        case .contentBeforeHead: "content came before the head of the response"
+        case .openTrailers: "fields came within the content, and the stream did not end with them"
+        case .contentLength: "Content-Length is not a number of bytes"
+        case .contentLengthsDiffer: "Content-Length is given with different values"
+        case .unexpectedContent: "content came with a response that has none"
+        case .tooMuchContent: "more content came than Content-Length says"
+        case .tooLittleContent: "less content came than Content-Length says"
+        case .tooManyInterimResponses: "too many interim responses (1xx) came before the final one"
+        case .fieldLineTooLong: "a field is too long"
+        case .tooManyFields: "there are too many fields"
+        case .fieldSectionTooLarge: "the fields take too many bytes"
+        case .trailerSectionTooLarge: "the trailers take too many bytes"
+        }
+    }
+
+    /// How to mend it, as a clause.
+    var remedy: String {
+        switch self {
+        case .tooManyInterimResponses: "raise HTTPLimits.interimResponses if that is meant"
+        case .fieldLineTooLong: "raise HTTPLimits.fieldLine if that is meant"
+        case .tooManyFields: "raise HTTPLimits.fieldCount if that is meant"
+        case .fieldSectionTooLarge: "raise HTTPLimits.fieldSection if that is meant"
+        case .trailerSectionTooLarge: "raise HTTPLimits.trailerSection if that is meant"
+        case .tooLittleContent: "load it again"
+        case .fieldName, .fieldValue, .connectionField, .unknownPseudoField, .repeatedPseudoField, .latePseudoField,
+            .pseudoFieldInTrailers, .noStatus, .status, .unrequestedUpgrade, .endInInterimResponse, .contentBeforeHead, .openTrailers,
+            .contentLength, .contentLengthsDiffer, .unexpectedContent, .tooMuchContent:
+            "the server, or a proxy before it, has to be mended"
+        }
+    }
+}
+
+extension HTTP2ResponseError: CustomStringConvertible {
+    var description: String {
+        let received = excerpt.isEmpty ? "" : ", received \(excerpt)"
+        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy)"
+    }
+
+    /// For the caller of the load.
+    var loadError: LoadError { LoadError(rule.code, message: description, cause: self) }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The open streams of a connection, by their number.
+///
+/// Numbers only grow, so the table is sorted without effort; most streams that end are near its start.
+struct HTTP2StreamTable {
+    private var entries: [(number: Int32, stream: HTTP2Stream)] = []
+
+    /// - Parameter number: higher than any before.
+    mutating func append(_ stream: HTTP2Stream, number: Int32) { entries.append((number, stream)) }
+
+    func find(_ number: Int32) -> HTTP2Stream? {
+        index(of: number).map { entries[$0].stream }
+    }
+
+    @discardableResult
+    mutating func remove(_ number: Int32) -> HTTP2Stream? {
+        index(of: number).map { entries.remove(at: $0).stream }
+    }
+
+    /// Takes out those with higher numbers, in their order.
+    mutating func removeAll(above number: Int32) -> [HTTP2Stream] {
+        let start = lowerBound(of: number) + (index(of: number) == nil ? 0 : 1)
+        defer { entries.removeSubrange(start...) }
+        return entries[start...].map(\.stream)
+    }
+
+    private func index(of number: Int32) -> Int? {
+        let index = lowerBound(of: number)
+        return index < entries.count && entries[index].number == number ? index : nil
+    }
+
+    private func lowerBound(of number: Int32) -> Int {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is known of a request whose exchange failed: it decides whether the request may be sent again unasked.
+enum RequestFate: Sendable {
+    /// The server may have acted on it.
+    case seen
+    /// Not one byte of an answer came: a server may never have seen it. An idempotent one may be sent again (RFC 9110 §9.2.2).
+    case unanswered
+    /// The server says that it did nothing with it: `REFUSED_STREAM` (RFC 9113 §8.7).
+    case refused
+    /// It never left, or the server ended the connection before it came to it: `GOAWAY` (RFC 9113 §6.8).
+    case passedOver
+    /// The server did nothing with it, and wants it over HTTP/1.1: `HTTP_1_1_REQUIRED` (RFC 9113 §7).
+    case needsHTTP1
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOEmbedded
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite struct HTTP2AnswerTests {
+    enum Delivery: CaseIterable { case whole, byteByByte }
+
+    private func run(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws -> (EmbeddedServer, RecordingExchange) {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(row.method)
+        server.start(exchange)
+        switch delivery {
+        case .whole: server.send(row.frames)
+        case .byteByByte: server.sendByteByByte(row.frames)
+        }
+        return (server, exchange)
+    }
+
+    @Test(arguments: HTTP2AnswerRow.sound, Delivery.allCases)
+    func soundAnswersAreDelivered(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
+        let (server, exchange) = try run(row, delivery)
+        guard case .complete(let status, let body, let interim, let trailers) = row.outcome else { return }
+        #expect(exchange.error == nil)
+        #expect(exchange.events.last == .end)
+        #expect(exchange.events.contains { if case .response(status, _) = $0 { true } else { false } })
+        #expect(exchange.text == body)
+        #expect(exchange.events.compactMap { if case .interim(let status) = $0 { status } else { nil } } == interim)
+        #expect(exchange.trailers.map { Dictionary(uniqueKeysWithValues: $0.map { ($0.name.rawName, $0.value) }) } ?? [:] == trailers)
+        #expect(server.resetCode() == nil)
+    }
+
+    @Test(arguments: HTTP2AnswerRow.malformed, Delivery.allCases)
+    func malformedAnswersEndTheirStreamAlone(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
+        let (server, exchange) = try run(row, delivery)
+        guard case .streamFails(let code, let rule) = row.outcome else { return }
+        #expect(exchange.error?.code == code)
+        #expect(exchange.endCount == 1)
+        if let cause = exchange.error?.cause { #expect((cause as? HTTP2ResponseError)?.rule == rule) }
+        #expect(exchange.error?.message.contains(rule.problem) == true)
+        #expect(exchange.fate.map { if case .seen = $0 { true } else { false } } == true)
+
+        let next = try RecordingExchange()
+        server.start(next)
+        server.send(ServerFrames.headers([(":status", "200")], stream: 3, ends: true))
+        #expect(next.events.last == .end)
+    }
+
+    /// Unless the stream had ended by itself, the server learns that nobody listens.
+    @Test(arguments: HTTP2AnswerRow.malformed)
+    func malformedAnswersAreResetWhereTheyGoOn(_ row: HTTP2AnswerRow) throws {
+        let (server, _) = try run(row, .whole)
+        #expect((server.resetCode() != nil) == !row.endsItself)
+    }
+
+    @Test(arguments: HTTP2AnswerRow.fatal, Delivery.allCases)
+    func brokenConnectionsFailTheirStreamsOnce(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(row.method)
+        server.start(exchange)
+        switch delivery {
+        case .whole: server.send(row.frames)
+        case .byteByByte: server.sendByteByByte(row.frames)
+        }
+        guard case .connectionFails(let code, let number) = row.outcome else { return }
+        #expect(exchange.error?.code == code)
+        #expect(exchange.endCount == 1)
+        #expect(server.goAwayCode == number)
+        #expect(!server.channel.isActive)
+        #expect(server.connection.room == 0)
+        server.endConnection()
+        #expect(exchange.endCount == 1)
+    }
+
+    /// Whatever is missing at the end, the exchange ends, and once.
+    @Test(arguments: HTTP2AnswerRow.sound + HTTP2AnswerRow.malformed)
+    func cutOffAnswersFail(_ row: HTTP2AnswerRow) throws {
+        let step = max(1, row.frames.count / 60)
+        for count in stride(from: 0, to: row.frames.count, by: step) {
+            let server = try EmbeddedServer()
+            let exchange = try RecordingExchange(row.method)
+            server.start(exchange)
+            server.send(Array(row.frames.prefix(count)))
+            let endedBefore = exchange.endCount
+            server.endConnection()
+            #expect(exchange.endCount == 1)
+            if endedBefore == 0 {
+                #expect(exchange.error?.code == .connectionLost, "\(count) of \(row.frames.count) bytes")
+            }
+        }
+    }
+
+    @Test func bytesAndLengthsAreReported() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(path: "/a", fields: [.accept: "*/*"])
+        server.start(exchange)
+        server.send(
+            ServerFrames.headers([(":status", "200"), ("content-length", "5"), ("x-a", "b")]) + ServerFrames.data("hello", ends: true))
+        #expect(exchange.events == [.requestSent, .response(200, length: 5), .data(5), .end])
+        #expect(exchange.report?.bytesReceived == Int64("content-length: 5\r\nx-a: b\r\nhello".utf8.count))
+        #expect(exchange.report?.networkProtocol == "h2")
+        #expect(exchange.report?.isReused == false)
+        let second = try RecordingExchange()
+        server.start(second)
+        server.send(ServerFrames.headers([(":status", "204")], stream: 3, ends: true))
+        #expect(second.report?.isReused == true)
+    }
+
+    @Test func headSaysTheLengthThatTheBodyWouldHave() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.head)
+        server.start(exchange)
+        server.send(ServerFrames.headers([(":status", "200"), ("content-length", "5")], ends: true))
+        #expect(exchange.events == [.requestSent, .response(200, length: 5), .end])
+    }
+}
+
+extension HTTP2AnswerRow {
+    /// Whether the server's last frame ends the stream.
+    fileprivate var endsItself: Bool {
+        var rest = frames[...]
+        var ends = false
+        while rest.count >= 9 {
+            let start = rest.startIndex
+            let length = Int(rest[start]) << 16 | Int(rest[start + 1]) << 8 | Int(rest[start + 2])
+            ends = ends || rest[start + 3] < 2 && rest[start + 4] & 1 != 0
+            rest = rest.dropFirst(9 + length)
+        }
+        return ends
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite struct HTTP2EndingTests {
+    private static let ok = [(":status", "200")]
+
+    @Test(arguments: [(7, RequestFate.refused), (13, .needsHTTP1), (8, .seen), (0, .seen), (2, .seen), (99, .seen)])
+    func resetsSayWhatBecameOfTheRequest(_ code: Int, _ fate: RequestFate) throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.send(ServerFrames.reset(code))
+        #expect(exchange.error?.code == .connectionLost)
+        #expect(exchange.fate == fate)
+        #expect(server.resetCode() == nil)
+    }
+
+    @Test func theCodeOfAResetIsNamed() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.send(ServerFrames.headers(Self.ok) + ServerFrames.reset(11))
+        #expect(exchange.error?.message == "https://example.org ended the answer with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
+    }
+
+    @Test func goAwayLeavesLaterStreamsToOthers() throws {
+        let server = try EmbeddedServer()
+        let exchanges = try (0..<4).map { _ in try RecordingExchange(.post) }
+        for exchange in exchanges { server.start(exchange) }
+        server.send(ServerFrames.goAway(last: 3, code: 11))
+        #expect(exchanges.map(\.fate) == [nil, nil, .passedOver, .passedOver])
+        #expect(server.connection.room == 0)
+        server.send(ServerFrames.headers(Self.ok, ends: true))
+        #expect(server.channel.isActive)
+        server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
+        #expect(exchanges.prefix(2).allSatisfy { $0.events.last == .end })
+        #expect(!server.channel.isActive)
+    }
+
+    @Test func aRetiredConnectionTakesNoStream() throws {
+        let server = try EmbeddedServer()
+        server.start(try RecordingExchange())
+        let late = try RecordingExchange()
+        let carrier = server.connection.makeCarrier(for: late)
+        server.send(ServerFrames.goAway(last: 1))
+        carrier.start()
+        #expect(late.fate == .passedOver)
+    }
+
+    @Test func aClosedConnectionFailsItsStreamsOnce() throws {
+        let server = try EmbeddedServer()
+        let (unanswered, answered) = (try RecordingExchange(), try RecordingExchange())
+        server.start(unanswered)
+        server.start(answered)
+        server.send(ServerFrames.headers(Self.ok, stream: 3))
+        server.endConnection()
+        #expect(unanswered.error?.code == .connectionLost)
+        #expect(unanswered.fate == .unanswered)
+        #expect(answered.fate == .seen)
+        #expect(unanswered.endCount == 1 && answered.endCount == 1)
+    }
+
+    @Test func aCancelledStreamIsResetAndItsPlaceFree() throws {
+        let server = try EmbeddedServer()
+        server.send(ServerFrames.settings([(3, 1)]))
+        let exchange = try RecordingExchange()
+        let carrier = server.start(exchange)
+        #expect(server.connection.room == 0)
+        carrier.cancel()
+        server.read()
+        #expect(server.connection.room == 1)
+        #expect(server.resetCode() == 8)
+        // What was under way is dropped.
+        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", ends: true))
+        #expect(exchange.events == [.requestSent])
+        #expect(server.channel.isActive)
+    }
+
+    @Test func aStopWithinDataResetsTheStream() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.send(ServerFrames.headers(Self.ok))
+        exchange.flow = .stopped
+        server.send(ServerFrames.data("a") + ServerFrames.data("b", ends: true))
+        #expect(exchange.text == "a")
+        #expect(exchange.endCount == 0)
+        #expect(server.resetCode() == 8)
+    }
+
+    @Test func manyCancelledStreamsDoNotEndTheConnection() throws {
+        let server = try EmbeddedServer()
+        for index in 0..<1000 { server.start(try RecordingExchange(path: "/\(index)")).cancel() }
+        server.read()
+        for index in 0..<1000 {
+            server.send(ServerFrames.headers(Self.ok, stream: 2 * index + 1) + ServerFrames.data("late", stream: 2 * index + 1))
+        }
+        let next = try RecordingExchange()
+        server.start(next)
+        server.send(ServerFrames.headers(Self.ok, stream: 2001, ends: true))
+        #expect(next.events.last == .end)
+        #expect(server.connection.room == 100)
+    }
+
+    @Test func theRoomFollowsTheSettings() throws {
+        let server = try EmbeddedServer()
+        #expect(server.connection.room == 100)
+        server.send(ServerFrames.settings([(3, 5)]))
+        #expect(server.connection.room == 5)
+        for _ in 0..<3 { server.start(try RecordingExchange()) }
+        #expect(server.connection.room == 2)
+        server.send(ServerFrames.settings([(3, 1)]))
+        #expect(server.connection.room == 0)
+        server.send(ServerFrames.settings([(3, 0xFFFF_FFFF)]))
+        #expect(server.connection.room == 0xFFFF_FFFF - 3)
+    }
+
+    @Test func aConnectionIsIdleBetweenExchanges() throws {
+        let server = try EmbeddedServer()
+        server.start(try RecordingExchange())
+        #expect(server.connection.idleSince == nil)
+        server.send(ServerFrames.headers(Self.ok, ends: true))
+        #expect(server.connection.idleSince != nil)
+        server.connection.close()
+        server.read()
+        #expect(server.goAwayCode == 0)
+        #expect(!server.channel.isActive)
+    }
+
+    @Test func pingsAreAnswered() throws {
+        let server = try EmbeddedServer()
+        server.send(ServerFrames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]))
+        #expect(server.frames.contains(ClientFrame(type: 6, flags: 1, stream: 0, payload: [1, 2, 3, 4, 5, 6, 7, 8])))
+    }
+
+    @Test func whatIsNoHTTP2IsSaidSo() throws {
+        let server = try EmbeddedServer(isGreeting: false)
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.send(Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
+        #expect(exchange.error?.message == "https://example.org does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
+    }
+
+    @Test func anErrorWaitsForWhatIsHeld() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        let carrier = server.start(exchange)
+        server.send(ServerFrames.headers(Self.ok))
+        exchange.flow = .pause
+        server.send(ServerFrames.data("a"))
+        server.send(ServerFrames.data("b") + ServerFrames.reset(2))
+        #expect(exchange.endCount == 0)
+        exchange.flow = .keepGoing
+        carrier.resumeReading()
+        #expect(exchange.text == "ab")
+        #expect(exchange.events.last == .failed(.connectionLost))
+    }
+
+    @Test func anEndWaitsForWhatIsHeldAndFreesItsPlaceAtOnce() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        let carrier = server.start(exchange)
+        exchange.flow = .pause
+        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a") + ServerFrames.headers([("x-a", "b")], ends: true))
+        #expect(server.connection.room == 100)
+        #expect(exchange.endCount == 0)
+        carrier.resumeReading()
+        #expect(exchange.endCount == 0)
+        carrier.resumeReading()
+        #expect(exchange.text == "a")
+        #expect(exchange.trailers?[HTTPField.Name("x-a")!] == "b")
+        #expect(exchange.endCount == 1)
+    }
+
+    @Test func aCancelWhilePausedDropsWhatIsHeld() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        let carrier = server.start(exchange)
+        exchange.flow = .pause
+        server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a", ends: true))
+        carrier.cancel()
+        carrier.resumeReading()
+        server.read()
+        #expect(exchange.endCount == 0)
+        #expect(exchange.bytes.isEmpty)
+        #expect(server.resetCode() == nil)
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite struct HTTP2FlowTests {
+    private static let head = [(":status", "200")]
+    private static let piece = [UInt8](repeating: 7, count: 16 << 10)
+
+    @Test func streamsStartWithTheWindowThatWasSaid() throws {
+        let server = try EmbeddedServer()
+        server.start(try RecordingExchange())
+        let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
+        var values: [UInt8: Int] = [:]
+        for start in stride(from: 0, to: settings.payload.count, by: 6) {
+            values[settings.payload[start + 1]] = settings.payload[start + 2..<start + 6].reduce(0) { $0 << 8 | Int($1) }
+        }
+        #expect(values[2] == 0)
+        #expect(values[4] == HTTP2ReceiveWindow.streamStart)
+        #expect(server.windowGiven(stream: 0) == HTTP2ReceiveWindow.connection - 65_535)
+    }
+
+    @Test func aPausedStreamGivesNoWindowBack() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        let carrier = server.start(exchange)
+        exchange.flow = .pause
+        server.send(ServerFrames.headers(Self.head))
+        for _ in 0..<(HTTP2ReceiveWindow.streamStart / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
+        #expect(server.windowGiven(stream: 1) == 0)
+        #expect(exchange.bytes.isEmpty)
+
+        exchange.flow = .keepGoing
+        carrier.resumeReading()
+        server.read()
+        #expect(exchange.bytes.count == HTTP2ReceiveWindow.streamStart)
+        #expect(server.windowGiven(stream: 1) >= HTTP2ReceiveWindow.streamStart)
+        server.send(ServerFrames.data("end", ends: true))
+        #expect(exchange.events.last == .end)
+    }
+
+    @Test func moreThanTheWindowIsAnErrorOfTheStream() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        let carrier = server.start(exchange)
+        exchange.flow = .pause
+        server.send(ServerFrames.headers(Self.head))
+        for _ in 0...(HTTP2ReceiveWindow.streamStart / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
+        #expect(server.resetCode() == 3)
+        exchange.flow = .keepGoing
+        carrier.resumeReading()
+        #expect(exchange.bytes.count == HTTP2ReceiveWindow.streamStart)
+        #expect(exchange.error?.code == .badResponse)
+        #expect(exchange.endCount == 1)
+    }
+
+    /// What one stream holds counts for nobody else: the connection's window is given back at once.
+    @Test func otherStreamsGoOn() throws {
+        let server = try EmbeddedServer()
+        let (paused, other) = (try RecordingExchange(), try RecordingExchange())
+        paused.flow = .pause
+        server.start(paused)
+        server.start(other)
+        server.send(ServerFrames.headers(Self.head) + ServerFrames.headers(Self.head, stream: 3))
+        for _ in 0..<(HTTP2ReceiveWindow.streamStart / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
+        let total = 40 << 20
+        for _ in 0..<(total / Self.piece.count) { server.send(ServerFrames.data(Self.piece, stream: 3)) }
+        #expect(other.bytes.count == total)
+        #expect(paused.bytes.isEmpty)
+        let unused = server.windowGiven(stream: 0) + 65_535 - total - HTTP2ReceiveWindow.streamStart
+        #expect(unused >= HTTP2ReceiveWindow.connection / 2)
+    }
+
+    @Test func aStreamThatIsReadGetsAWiderWindow() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.send(ServerFrames.headers(Self.head))
+        let total = 32 << 20
+        for _ in 0..<(total / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
+        let open = server.windowGiven(stream: 1) + HTTP2ReceiveWindow.streamStart - total
+        #expect(open > HTTP2ReceiveWindow.streamLimit / 2)
+        #expect(open <= HTTP2ReceiveWindow.streamLimit)
+    }
+
+    /// However they came to be, the windows of 64 streams together stay within what may be held.
+    @Test func allWindowsTogetherAreBounded() throws {
+        let server = try EmbeddedServer()
+        let exchanges = try (0..<64).map { _ in try RecordingExchange() }
+        var taken = [Int](repeating: 0, count: 64)
+        for (index, exchange) in exchanges.enumerated() {
+            let stream = 2 * index + 1
+            server.start(exchange)
+            server.send(ServerFrames.headers(Self.head, stream: stream))
+            for _ in 0..<(index < 6 ? 1024 : 64) {
+                server.send(ServerFrames.data(Self.piece, stream: stream))
+                taken[index] += Self.piece.count
+            }
+        }
+        let open = taken.enumerated().reduce(0) {
+            $0 + server.windowGiven(stream: 2 * $1.offset + 1) + HTTP2ReceiveWindow.streamStart - $1.element
+        }
+        #expect(open <= 64 * HTTP2ReceiveWindow.streamStart + HTTP2ReceiveWindow.growthLimit)
+    }
+
+    @Test func anEndedStreamGivesItsGrowthBack() throws {
+        let server = try EmbeddedServer()
+        for index in 0..<20 {
+            let exchange = try RecordingExchange()
+            let stream = 2 * index + 1
+            server.start(exchange)
+            server.send(ServerFrames.headers(Self.head, stream: stream))
+            for _ in 0..<512 { server.send(ServerFrames.data(Self.piece, stream: stream)) }
+            server.send(index % 2 == 0 ? ServerFrames.data("", stream: stream, ends: true) : ServerFrames.reset(8, stream: stream))
+            #expect(exchange.endCount == 1)
+        }
+        #expect(server.connection.growthBudget == HTTP2ReceiveWindow.growthLimit)
+    }
+
+    /// A server may send at once, and say later that it has seen our settings.
+    @Test func theWindowIsRightBeforeTheSettingsAreAcknowledged() throws {
+        let server = try EmbeddedServer(isGreeting: false)
+        server.send(ServerFrames.settings())
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.send(ServerFrames.headers(Self.head) + ServerFrames.data(Self.piece) + ServerFrames.settingsAcknowledgement)
+        #expect(server.windowGiven(stream: 1) == 0)
+        server.send(ServerFrames.data("end", ends: true))
+        #expect(exchange.events.last == .end)
+    }
+
+    /// What comes on a stream after it was cancelled counts against the connection all the same.
+    @Test func contentOfACancelledStreamIsCreditedToTheConnection() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        let carrier = server.start(exchange)
+        server.send(ServerFrames.headers(Self.head))
+        carrier.cancel()
+        for _ in 0..<32 { server.send(ServerFrames.data(Self.piece)) }
+        let next = try RecordingExchange()
+        server.start(next)
+        server.send(ServerFrames.headers(Self.head, stream: 3))
+        for _ in 0..<1024 { server.send(ServerFrames.data(Self.piece, stream: 3)) }
+        #expect(next.bytes.count == 1024 * Self.piece.count)
+        let unused = server.windowGiven(stream: 0) + 65_535 - (1024 + 32) * Self.piece.count
+        #expect(unused >= HTTP2ReceiveWindow.connection / 2)
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOCore
+import NIOHTTP2
+import PortolanCore
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanHTTP
+
+/// Loads over sockets: what the pool, the load and the connections do together.
+@Suite(.timeLimit(.minutes(2))) struct HTTP2LoadTests {
+    private func start(_ request: Request, on handler: HTTPHandler) -> (RecordingClient, any ProtocolLoad) {
+        let client = RecordingClient()
+        let load = handler.makeLoad(for: request, cachedResponse: nil, client: client)
+        load.startLoading()
+        return (client, load)
+    }
+
+    private func run(_ request: Request, on handler: HTTPHandler = HTTPHandler()) -> RecordingClient {
+        let (client, _) = start(request, on: handler)
+        client.wait { $0.last?.isEnd == true }
+        return client
+    }
+
+    private func post(to server: FrameServer) throws -> Request {
+        var request = try server.request()
+        request.method = .post
+        request.body = .text("hello")
+        return request
+    }
+
+    @Test func anExchangeOverASocket() throws {
+        let server = try FrameServer { connection, frame in
+            guard frame.endsRequest else { return }
+            connection.answer(frame.streamID, ends: false)
+            connection.send(frame.streamID, Array("hello".utf8))
+        }
+        let client = run(try server.request())
+        #expect(client.bytes == Array("hello".utf8))
+        #expect(client.events.last == .finished)
+    }
+
+    @Test func loadsShareAConnection() throws {
+        let server = try FrameServer { connection, frame in
+            if frame.endsRequest { connection.answer(frame.streamID) }
+        }
+        let handler = HTTPHandler()
+        for _ in 0..<10 { #expect(run(try server.request(), on: handler).error == nil) }
+        let clients = try (0..<50).map { _ in start(try server.request(), on: handler).0 }
+        for client in clients { client.wait { $0.last?.isEnd == true } }
+        #expect(clients.allSatisfy { $0.events.last == .finished })
+        #expect(server.counts.connections == 1)
+    }
+
+    /// Any method, for the server says that it never looked at it.
+    @Test func whatAGoAwayLeavesAsideIsLoadedElsewhere() throws {
+        let server = try FrameServer { connection, frame in
+            if connection.number == 0 {
+                if case .headers = frame.payload { connection.goAway(last: 0) }
+            } else if frame.endsRequest {
+                connection.answer(frame.streamID, 201)
+            }
+        }
+        let client = run(try post(to: server))
+        #expect(client.response?.status?.code == 201)
+        #expect(server.counts.connections == 2)
+    }
+
+    @Test func aServerThatClosesEachConnectionGetsOn() throws {
+        let server = try FrameServer { connection, frame in
+            // One request for each connection; the others are left aside.
+            guard frame.endsRequest, frame.streamID == 1 else { return }
+            connection.goAway(last: 1)
+            connection.answer(frame.streamID)
+        }
+        let handler = HTTPHandler()
+        let clients = try (0..<8).map { _ in start(try server.request(), on: handler).0 }
+        for client in clients { client.wait { $0.last?.isEnd == true } }
+        #expect(clients.allSatisfy { $0.events.last == .finished })
+        #expect(server.counts.connections >= 8)
+    }
+
+    @Test func aServerThatLooksAtNothingIsGivenUp() throws {
+        let server = try FrameServer { connection, frame in
+            if case .headers = frame.payload { connection.goAway(last: 0) }
+        }
+        #expect(run(try server.request()).error?.code == .connectionLost)
+        #expect(server.counts.connections == 17)
+    }
+
+    @Test func aRefusedStreamIsTriedOnceMore() throws {
+        let refusals = Atomic(1)
+        let server = try FrameServer { connection, frame in
+            guard frame.endsRequest else { return }
+            if refusals.subtract(1, ordering: .relaxed).newValue >= 0 {
+                connection.reset(frame.streamID, .refusedStream)
+            } else {
+                connection.answer(frame.streamID)
+            }
+        }
+        let handler = HTTPHandler()
+        #expect(run(try post(to: server), on: handler).events.last == .finished)
+        refusals.store(2, ordering: .relaxed)
+        #expect(run(try post(to: server), on: handler).error?.message.contains("REFUSED_STREAM") == true)
+        #expect(server.counts.connections == 1)
+    }
+
+    @Test func anotherResetIsNotTriedAgain() throws {
+        let requests = Atomic(0)
+        let server = try FrameServer { connection, frame in
+            guard frame.endsRequest else { return }
+            requests.add(1, ordering: .relaxed)
+            connection.reset(frame.streamID, .internalError)
+        }
+        #expect(run(try server.request()).error?.code == .connectionLost)
+        #expect(requests.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func aConnectionThatDiedIdleIsReplacedForIdempotentMethods() throws {
+        let server = try FrameServer { connection, frame in
+            guard frame.endsRequest else { return }
+            if connection.number == 0, frame.streamID != 1 { connection.close() } else { connection.answer(frame.streamID) }
+        }
+        let handler = HTTPHandler()
+        #expect(run(try server.request(), on: handler).error == nil)
+        #expect(run(try server.request(), on: handler).error == nil)
+        #expect(server.counts.connections == 2)
+    }
+
+    @Test func loadsWaitWhereTheServerHasNoRoom() throws {
+        let server = try FrameServer(streams: 2) { connection, frame in
+            if frame.endsRequest { connection.answer(frame.streamID) }
+        }
+        let handler = HTTPHandler()
+        #expect(run(try server.request(), on: handler).error == nil)
+        let clients = try (0..<40).map { _ in start(try server.request(), on: handler).0 }
+        for client in clients { client.wait { $0.last?.isEnd == true } }
+        #expect(clients.allSatisfy { $0.events.last == .finished })
+        #expect(server.counts.connections == 1)
+        #expect(server.counts.mostStreams <= 2)
+    }
+
+    @Test func anUnusedConnectionSaysGoodbye() throws {
+        let server = try FrameServer { connection, frame in
+            if frame.endsRequest { connection.answer(frame.streamID) }
+        }
+        var configuration = HTTPConfiguration()
+        configuration.connections.idleTimeout = .milliseconds(20)
+        let handler = HTTPHandler(configuration: configuration)
+        #expect(run(try server.request(), on: handler).error == nil)
+        server.wait { $0.openConnections == 0 }
+        #expect(server.counts.goodbyes == 1)
+        #expect(run(try server.request(), on: handler).error == nil)
+        #expect(server.counts.connections == 2)
+    }
+
+    /// A thousand loads on one connection, of which a third are cancelled at any time: each ends or is silent, and no stream is left.
+    @Test func cancelledLoadsLeaveNothingBehind() throws {
+        let body = [UInt8](repeating: 9, count: 20_000)
+        let server = try FrameServer { connection, frame in
+            guard frame.endsRequest else { return }
+            connection.answer(frame.streamID, ends: false)
+            connection.send(frame.streamID, body)
+        }
+        let handler = HTTPHandler()
+        #expect(run(try server.request(), on: handler).error == nil)
+        var generator = SeededGenerator(seed: 5)
+        var cancelled: [RecordingClient] = []
+        var kept: [RecordingClient] = []
+        var pending: [any ProtocolLoad] = []
+        for number in 0..<1000 {
+            let (client, load) = start(try server.request("/\(number)"), on: handler)
+            if Int.random(in: 0..<3, using: &generator) == 0 {
+                cancelled.append(client)
+                pending.append(load)
+            } else {
+                kept.append(client)
+            }
+            while pending.count > 20 { pending.remove(at: Int.random(in: 0..<pending.count, using: &generator)).stopLoading() }
+        }
+        for load in pending { load.stopLoading() }
+        for client in kept { client.wait { $0.last?.isEnd == true } }
+        #expect(kept.allSatisfy { $0.events.last == .finished && $0.bytes.count == body.count })
+        #expect(cancelled.allSatisfy { $0.error == nil })
+        server.wait { $0.openStreams == 0 }
+        #expect(run(try server.request(), on: handler).error == nil)
+        #expect(server.counts.connections == 1)
+    }
+
+    /// Each sender stops at the stream's window, and a load that is not paused passes by them all.
+    @Test func pausedLoadsStopTheirSendersAlone() throws {
+        let size = 2 << 20
+        let piece = [UInt8](repeating: 3, count: 64 << 10)
+        let server = try FrameServer { connection, frame in
+            guard frame.endsRequest else { return }
+            connection.answer(frame.streamID, ends: false)
+            for index in 1...(size / piece.count) { connection.send(frame.streamID, piece, ends: index == size / piece.count) }
+        }
+        let handler = HTTPHandler()
+        let paused = try (0..<64).map { _ in
+            let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
+            let load = handler.makeLoad(for: try server.request(), cachedResponse: nil, client: client)
+            load.startLoading()
+            return (client: client, load: load)
+        }
+        let window = HTTP2ReceiveWindow.streamStart
+        server.wait { counts in counts.written.count(where: { $0.value >= window }) == 64 }
+        let other = run(try server.request(), on: handler)
+        #expect(other.bytes.count == size)
+        #expect(server.counts.written.count(where: { $0.value == window }) == 64)
+        #expect(server.counts.connections == 1)
+
+        for (client, load) in paused {
+            var seen = 0
+            while true {
+                client.wait { $0.count > seen }
+                seen = client.events.count
+                if client.events.last?.isEnd == true { break }
+                load.resumeLoading()
+            }
+            #expect(client.events.last == .finished)
+            #expect(client.bytes.count == size)
+        }
+    }
+
+    @Test func anUploadIsPacedByTheServer() throws {
+        let received = Monitor(0)
+        let server = try FrameServer { connection, frame in
+            if case .data(let data) = frame.payload {
+                received.signalling { $0 += data.data.readableBytes }
+            }
+            if case .headers = frame.payload { connection.answer(frame.streamID, ends: false) }
+        }
+        var request = try server.request()
+        request.method = .put
+        request.body = .bytes([UInt8](repeating: 1, count: 4 << 20))
+        let (client, load) = start(request, on: HTTPHandler())
+        // The server gives no window back: it has what it allowed at first, and the client waits.
+        received.wait { $0 == 65_535 ? () : nil }
+        #expect(!client.events.contains(.step(.requestSent)))
+        load.stopLoading()
+        server.wait { $0.openStreams == 0 }
+        #expect(server.counts.openConnections == 1)
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOHPACK
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite struct HTTP2RequestTests {
+    private func sent(_ exchange: RecordingExchange) throws -> [String] {
+        let server = try EmbeddedServer()
+        server.start(exchange)
+        return try server.fields().map { "\($0): \($1)" }
+    }
+
+    private func sent(_ fields: HTTPFields) throws -> [String] {
+        Array(try sent(try RecordingExchange(fields: fields)).dropFirst(4))
+    }
+
+    @Test func requestsBeginWithTheirPseudoFields() throws {
+        let exchange = try RecordingExchange(.post, path: "/a?b", fields: [.userAgent: "x"])
+        #expect(try sent(exchange) == [":method: POST", ":scheme: https", ":authority: example.org", ":path: /a?b", "user-agent: x"])
+    }
+
+    @Test func anEmptyPathIsARoot() throws {
+        #expect(try sent(try RecordingExchange(path: ""))[3] == ":path: /")
+    }
+
+    @Test func namesAreInLowerCase() throws {
+        #expect(try sent([HTTPField.Name("X-UPPER")!: "Value"]) == ["x-upper: Value"])
+    }
+
+    @Test(arguments: [
+        "Host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", "HTTP2-Settings", "Content-Length",
+    ])
+    func fieldsOfAnHTTP1ConnectionStayBehind(_ name: String) throws {
+        #expect(try sent([HTTPField.Name(name)!: "x", .accept: "*/*"]) == ["accept: */*"])
+    }
+
+    @Test func trailersMayBeAskedFor() throws {
+        #expect(try sent([.te: "trailers"]) == ["te: trailers"])
+    }
+
+    @Test(arguments: ["gzip", "trailers, deflate", ""])
+    func otherTransferCodingsAreRefused(_ value: String) throws {
+        let exchange = try RecordingExchange(fields: [.te: value])
+        #expect(try sent(exchange).isEmpty)
+        #expect(exchange.events == [.failed(.badRequest)])
+    }
+
+    @Test func repeatedFieldsStayRepeated() throws {
+        var fields = HTTPFields()
+        fields.append(HTTPField(name: .cookie, value: "a=1"))
+        fields.append(HTTPField(name: .cookie, value: "b=2"))
+        #expect(try sent(fields) == ["cookie: a=1", "cookie: b=2"])
+    }
+
+    @Test func theLengthOfABodyIsSentWhereItIsKnown() throws {
+        let exchange = try RecordingExchange(.post, body: .bytes(Array("hello".utf8)))
+        #expect(try sent(exchange).last == "content-length: 5")
+    }
+
+    @Test(arguments: ["/a b", "/a\r\nb", "/\0", "/ä", "/\u{7F}"])
+    func targetsThatNoURLHasAreRefused(_ path: String) throws {
+        let exchange = try RecordingExchange(path: path)
+        #expect(try sent(exchange).isEmpty)
+        #expect(exchange.events == [.failed(.badURL)])
+    }
+
+    @Test func controlCharactersInValuesAreRefused() throws {
+        let exchange = try RecordingExchange(fields: [.accept: ""])
+        var outgoing = exchange.outgoing
+        outgoing.fields[.accept] = "x"
+        outgoing.fields.append(HTTPField(name: .accept, lenientValue: Array("a\u{1}b".utf8)))
+        #expect(throws: LoadError.self) { try HTTP2RequestHead(outgoing) }
+    }
+
+    @Test func connectIsRefused() throws {
+        let exchange = try RecordingExchange(.connect)
+        #expect(try sent(exchange).isEmpty)
+        #expect(exchange.events == [.failed(.badRequest)])
+    }
+
+    @Test(arguments: [(LoadPriority.high, "u=1"), (.low, "u=5"), (.normal, nil)] as [(LoadPriority, String?)])
+    func prioritiesAreSaid(_ priority: LoadPriority, _ value: String?) throws {
+        var outgoing = try RecordingExchange().outgoing
+        outgoing.priority = priority
+        let head = try HTTP2RequestHead(outgoing)
+        #expect(head.block.first(name: "priority") == value)
+        outgoing.fields[HTTPField.Name("Priority")!] = "u=0, i"
+        #expect(try HTTP2RequestHead(outgoing).block["priority"] == ["u=0, i"])
+    }
+
+    @Test func secretsStayOutOfTheTable() throws {
+        var outgoing = try RecordingExchange().outgoing
+        outgoing.fields = [.authorization: "Basic x", .proxyAuthorization: "Basic y", .cookie: "a=1", .accept: "*/*"]
+        outgoing.fields.append(HTTPField(name: .cookie, value: "long=0123456789abcdefghij"))
+        let head = try HTTP2RequestHead(outgoing)
+        let indexings = head.block.dropFirst(4).map { "\($0.name) \($0.indexable)" }
+        #expect(
+            indexings == [
+                "authorization [neverIndexed]", "proxy-authorization [neverIndexed]", "cookie [neverIndexed]", "accept []", "cookie []",
+            ])
+    }
+}

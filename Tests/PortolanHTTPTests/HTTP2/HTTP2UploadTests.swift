@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite struct HTTP2UploadTests {
+    private static let ok = [(":status", "200")]
+
+    @Test func aBodyIsSentAndItsEndMarked() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, body: .bytes(Array("hello".utf8)))
+        server.start(exchange)
+        #expect(server.body() == Array("hello".utf8))
+        #expect(server.frames.last?.endsStream == true)
+        #expect(exchange.events == [.sent(5), .requestSent])
+        server.send(ServerFrames.headers(Self.ok, ends: true))
+        #expect(exchange.events.last == .end)
+        #expect(server.resetCode() == nil)
+        #expect(exchange.report.map { $0.bytesSent > 5 } == true)
+    }
+
+    @Test func anEmptyBodyNeedsNoFrame() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, body: .bytes([]))
+        server.start(exchange)
+        #expect(server.frames.contains { $0.type == 1 && $0.endsStream })
+        #expect(!server.frames.contains { $0.type == 0 })
+    }
+
+    /// The server's window is the limit, and what is read ahead of it small.
+    @Test func aBodyWaitsForTheServersWindow() throws {
+        let server = try EmbeddedServer()
+        let body = [UInt8](repeating: 5, count: 1 << 20)
+        let exchange = try RecordingExchange(.put, body: .bytes(body))
+        server.start(exchange)
+        #expect(server.body().count == 65_535)
+        let sent = exchange.events.reduce(0) { if case .sent(let count) = $1 { $0 + count } else { $0 } }
+        #expect(sent <= 65_535)
+        while server.body().count < body.count {
+            let before = server.body().count
+            server.send(ServerFrames.windowUpdate(100_000, stream: 0) + ServerFrames.windowUpdate(100_000, stream: 1))
+            try #require(server.body().count > before)
+        }
+        #expect(server.body() == body)
+        #expect(exchange.events.last == .requestSent)
+    }
+
+    @Test func aBodyWaitsForTheServersWord() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
+        server.start(exchange)
+        #expect(server.body().isEmpty)
+        server.send(ServerFrames.headers([(":status", "100")]))
+        #expect(server.body() == [1])
+        #expect(exchange.events == [.interim(100), .sent(1), .requestSent])
+    }
+
+    @Test func aBodyDoesNotWaitForever() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
+        server.start(exchange)
+        server.channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+        server.read()
+        #expect(server.body() == [1])
+    }
+
+    @Test func aRefusedBodyIsNotSent() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
+        server.start(exchange)
+        server.send(ServerFrames.headers([(":status", "417")], ends: true))
+        server.channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+        server.read()
+        #expect(exchange.events == [.response(417, length: 0), .end])
+        #expect(server.body().isEmpty)
+        #expect(server.resetCode() == 0)
+    }
+
+    /// RFC 9113 §8.1
+    @Test func anEarlyAnswerEndsTheUpload() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 5, count: 1 << 20)))
+        server.start(exchange)
+        server.send(ServerFrames.headers([(":status", "413")]) + ServerFrames.data("too much", ends: true) + ServerFrames.reset(0))
+        #expect(exchange.text == "too much")
+        #expect(exchange.events.last == .end)
+        #expect(server.resetCode() == 0)
+        #expect(server.connection.room == 100)
+        let sent = server.body().count
+        server.send(ServerFrames.windowUpdate(100_000, stream: 0))
+        #expect(server.body().count == sent)
+    }
+
+    @Test func aBodyThatFailsResetsTheStream() throws {
+        let server = try EmbeddedServer()
+        let failing = Body(length: 10, isRewindable: false) { FailingReader() }
+        let exchange = try RecordingExchange(.put, body: failing)
+        server.start(exchange)
+        #expect(exchange.error?.code == .bodyFailed)
+        #expect(server.resetCode() == 2)
+    }
+
+    private final class FailingReader: BodyReader {
+        func read(into output: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+            .failed(LoadError(.bodyFailed, message: "no more"))
+        }
+        func close() {}
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOHPACK
+
+/// Frames as bytes, also such as no sound server sends.
+///
+/// RFC 9113 §4.1
+enum ServerFrames {
+    static func frame(_ type: UInt8, flags: UInt8 = 0, stream: Int = 0, _ payload: [UInt8] = []) -> [UInt8] {
+        let length = payload.count
+        return [UInt8(length >> 16 & 0xFF), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type, flags] + number(stream) + payload
+    }
+
+    static func number(_ value: Int) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
+    }
+
+    static func settings(_ values: [(parameter: Int, value: Int)] = []) -> [UInt8] {
+        frame(4, values.flatMap { [UInt8($0.parameter >> 8), UInt8($0.parameter & 0xFF)] + number($0.value) })
+    }
+
+    static let settingsAcknowledgement = frame(4, flags: 1)
+
+    /// Literal fields without indexing and without Huffman coding: any bytes can be written (RFC 7541 §6.2.2).
+    static func fields(_ fields: [(String, String)]) -> [UInt8] {
+        fields.flatMap { [0] + literal($0.0) + literal($0.1) }
+    }
+
+    private static func literal(_ text: String) -> [UInt8] {
+        let octets = Array(text.utf8)
+        guard octets.count >= 127 else { return [UInt8(octets.count)] + octets }
+        var (length, rest) = ([UInt8(127)], octets.count - 127)
+        while rest >= 128 {
+            length.append(UInt8(rest & 127 | 128))
+            rest >>= 7
+        }
+        return length + [UInt8(rest)] + octets
+    }
+
+    /// A HEADERS frame; in several ones where it is longer than a frame may be.
+    static func headers(_ list: [(String, String)], stream: Int = 1, ends: Bool = false) -> [UInt8] {
+        var rest = fields(list)[...]
+        let first = rest.prefix(16384)
+        rest = rest.dropFirst(16384)
+        var bytes = frame(1, flags: (ends ? 1 : 0) | (rest.isEmpty ? 4 : 0), stream: stream, Array(first))
+        while !rest.isEmpty {
+            let next = rest.prefix(16384)
+            rest = rest.dropFirst(16384)
+            bytes += frame(9, flags: rest.isEmpty ? 4 : 0, stream: stream, Array(next))
+        }
+        return bytes
+    }
+
+    static func data(_ bytes: [UInt8], stream: Int = 1, ends: Bool = false) -> [UInt8] {
+        frame(0, flags: ends ? 1 : 0, stream: stream, bytes)
+    }
+
+    static func data(_ text: String, stream: Int = 1, ends: Bool = false) -> [UInt8] {
+        data(Array(text.utf8), stream: stream, ends: ends)
+    }
+
+    static func padded(_ text: String, padding: Int, stream: Int = 1, ends: Bool = false) -> [UInt8] {
+        frame(0, flags: 8 | (ends ? 1 : 0), stream: stream, [UInt8(padding)] + Array(text.utf8) + [UInt8](repeating: 0, count: padding))
+    }
+
+    static func reset(_ code: Int, stream: Int = 1) -> [UInt8] { frame(3, stream: stream, number(code)) }
+    static func goAway(last: Int, code: Int = 0) -> [UInt8] { frame(7, number(last) + number(code)) }
+    static func windowUpdate(_ increment: Int, stream: Int) -> [UInt8] { frame(8, stream: stream, number(increment)) }
+}
+
+/// A frame that the client sent.
+struct ClientFrame: Equatable {
+    let type: UInt8
+    let flags: UInt8
+    let stream: Int
+    let payload: [UInt8]
+
+    var endsStream: Bool { (type == 0 || type == 1) && flags & 1 != 0 }
+    /// The first four bytes of the payload, as in RST_STREAM and WINDOW_UPDATE.
+    var value: Int { payload.prefix(4).reduce(0) { $0 << 8 | Int($1) } }
+}
