@@ -22,6 +22,7 @@ final class HTTPEngine: Sendable {
     init(_ configuration: HTTPConfiguration) {
         self.configuration = configuration
         proxies = ProxySelection(configuration.proxies)
+        let secured = SecureContexts(configuration.tls, allowsHTTP2: configuration.allowsHTTP2)
         let budget = ConnectionBudget(configuration.connections.total)
         let group = MultiThreadedEventLoopGroup.singleton
         let loops = Array(group.makeIterator())
@@ -30,7 +31,8 @@ final class HTTPEngine: Sendable {
         for lane in lanes {
             let others = lanes.filter { $0 !== lane }
             lane.pool = ConnectionPool(
-                on: lane.eventLoop, limits: configuration.connections, budget: budget, connector: HTTPConnector(configuration)
+                on: lane.eventLoop, limits: configuration.connections, budget: budget,
+                connector: HTTPConnector(configuration, secured: secured)
             ) { [others = others.map(WeakLane.init)] in
                 for lane in others.compactMap(\.lane) {
                     lane.eventLoop.execute { lane.pool?.closeOneIdle() }

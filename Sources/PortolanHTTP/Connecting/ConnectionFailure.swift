@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import NIOSSL
 import PortolanCore
 
 extension LoadError {
@@ -33,8 +34,18 @@ extension LoadError {
 
     /// The connection ended before the answer did.
     static func cutOff(_ key: ConnectionKey, _ cause: (any Error)?) -> LoadError {
+        if let error = alert(from: key.peer, cause) { return error }
         let reason = (cause as? IOError).map { ": \($0.reasonText)" } ?? ""
         return LoadError(.connectionLost, message: "the connection to \(key) ended before the answer did\(reason); try again")
+    }
+}
+
+extension LoadError {
+    /// The connection ended where only its end tells that the body is complete, and it was no end that the server vouches for (RFC 9112 §9.8).
+    static func cutAtClose(_ key: ConnectionKey, _ cause: (any Error)?) -> LoadError {
+        guard case NIOSSLError.uncleanShutdown? = cause else { return cutOff(key, cause) }
+        return LoadError(
+            .truncated, message: "the body from \(key) may be cut off: the connection ended without TLS's close_notify; try again")
     }
 }
 

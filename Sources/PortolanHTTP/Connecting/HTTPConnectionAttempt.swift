@@ -2,7 +2,6 @@
 
 import NIOCore
 import NIOPosix
-import NIOSSL
 import PortolanCore
 
 /// A connection on its way: finds the name, connects, and makes it secure. On the pool's event loop.
@@ -15,8 +14,17 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     /// What was opened and may have to be closed.
     private var channels: [any Channel] = []
     private var deadline: Scheduled<Void>?
+    private var endOfTime = NIODeadline.distantFuture
+    /// How much of the time limit is left while a question waits for its answer.
+    private var timeLeft: TimeAmount?
+    private var handshake: TLSHandshake?
+    /// How the next handshake is made.
+    private var style: TLSHandshake.Style
+    private(set) var failsOwnerOnly = false
+    /// Whether the connection is opened once more; what was told of it is not told again.
+    private var isRepeated = false
     /// What the attempt waits for, for the message of a time-out.
-    private var step = "the name service"
+    private var step = ""
     /// Through the proxy, once it was asked.
     private var way: ProxyTunnel?
 
@@ -29,21 +37,42 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         self.pool = pool
         self.owner = owner
         self.completion = completion
+        style = connector.configuration.tls.verification == .none ? .inspecting(isDistrusted: false) : .verifying
     }
 
     private var configuration: HTTPConfiguration { connector.configuration }
     private var eventLoop: any EventLoop { pool.eventLoop }
 
     func start() {
-        let limit = configuration.connections.connectTimeout
-        deadline = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { [weak self] in
+        startDeadline(TimeAmount(configuration.connections.connectTimeout))
+        openFirst()
+    }
+
+    private func startDeadline(_ time: TimeAmount) {
+        endOfTime = eventLoop.now + time
+        deadline = eventLoop.assumeIsolated().scheduleTask(in: time) { [weak self] in
             guard let self else { return }
+            let limit = configuration.connections.connectTimeout
             finish(
                 .failure(
                     LoadError(
                         .timedOut,
                         message: "no connection to \(key) within \(limit): \(step) did not answer; check the address, or raise the limit")))
         }
+    }
+
+    /// The time that an answer takes is not the network's.
+    private func whileAsking(_ isAsking: Bool) {
+        if isAsking, let deadline {
+            timeLeft = max(endOfTime - eventLoop.now, .zero)
+            deadline.cancel()
+            self.deadline = nil
+        } else if !isAsking, completion != nil, let timeLeft {
+            startDeadline(timeLeft)
+        }
+    }
+
+    private func openFirst() {
         open(host: key.proxy?.host ?? key.host, port: key.proxy?.port ?? key.port)
     }
 
@@ -56,6 +85,8 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         self.completion = nil
         way = nil
         deadline?.cancel()
+        handshake?.cancel()
+        handshake = nil
         if case .failure = result {
             for channel in channels { channel.close(promise: nil) }
         }
@@ -64,6 +95,8 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     }
 
     private func open(host: String, port: Int) {
+        let address = try? SocketAddress(ipAddress: host, port: port)  // `try?` because what is no address is a name
+        step = address == nil ? "the name service" : "\(host) port \(port)"
         let bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(TimeAmount(configuration.connections.connectTimeout))
             .channelOption(.maxMessagesPerRead, value: 1)
@@ -74,7 +107,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
                 return channel.eventLoop.makeSucceededVoidFuture()
             }
         let connected =
-            if let address = try? SocketAddress(ipAddress: host, port: port) {  // `try?` because what is no address is a name
+            if let address {
                 bootstrap.connect(to: address)
             } else {
                 bootstrap.resolver(NameResolver(on: eventLoop) { [self] in didFind(host, port) }).connect(host: host, port: port)
@@ -89,13 +122,13 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
 
     private func didFind(_ host: String, _ port: Int) {
         step = "\(host) port \(port)"
-        owner?.didReach(.nameFound)
+        if !isRepeated { owner?.didReach(.nameFound) }
     }
 
     private func didConnect(_ channel: any Channel) {
         guard completion != nil else { return channel.close(promise: nil) }
         channels = [channel]
-        owner?.didReach(.connected)
+        if !isRepeated { owner?.didReach(.connected) }
         tunnel(through: channel)
     }
 
@@ -119,33 +152,51 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
 
     private func secure(_ channel: any Channel) {
         guard key.isSecure else {
-            return hand(over: channel, report: report(of: channel, protocol: key.version == .http2 ? "h2c" : "http/1.1"))
+            return hand(over: channel, report: report(of: channel, protocol: key.version == .http2 ? "h2c" : "http/1.1"), trust: nil)
         }
         step = "the TLS handshake"
-        let handshake = TLSHandshake(key) { [self] result in
-            switch result {
-            case .success(let secured): didSecure(channel, secured)
-            case .failure(let error): finish(.failure(error))
-            }
-        }
-        do {
-            try channel.pipeline.syncOperations.addHandlers([
-                NIOSSLClientHandler(context: connector.secured.context(for: key.version), serverHostname: key.serverName), handshake,
-            ])
-        } catch {
-            finish(.failure(.securing(key, error)))
+        connector.secured.shared(for: key.version, on: eventLoop).whenComplete { [self] result in
+            guard completion != nil else { return }
+            do { try secure(channel, with: try result.get()) } catch { finish(.failure(.securing(key.peer, error))) }
         }
     }
 
-    private func didSecure(_ channel: any Channel, _ secured: TLSHandshake.Outcome) {
-        guard completion != nil else { return }
-        owner?.didReach(.secured)
-        guard key.version != .http2 || secured.negotiatedProtocol == "h2" else {
-            return finish(.failure(LoadError(.cannotConnect, message: "\(key) does not offer HTTP/2; ask for HTTP/1.1")))
+    private func secure(_ channel: any Channel, with shared: SecureContexts.Shared) throws {
+        let handshake = TLSHandshake(key.peer, style, shared: shared, for: owner, on: eventLoop) { [weak self] in
+            self?.whileAsking($0)
+        } completion: { [weak self] in
+            self?.didSecure(channel, $0)
         }
-        var report = report(of: channel, protocol: secured.negotiatedProtocol ?? "http/1.1")
-        report.tlsVersion = secured.version
-        hand(over: channel, report: report)
+        self.handshake = handshake
+        try handshake.start(on: channel)
+    }
+
+    private func didSecure(_ channel: any Channel, _ outcome: TLSHandshake.Outcome) {
+        let handshake = handshake
+        self.handshake = nil
+        switch outcome {
+        case .secured(let negotiatedProtocol, let version, let trust):
+            guard completion != nil else { return }
+            owner?.didReach(.secured)
+            guard key.version != .http2 || negotiatedProtocol == "h2" else {
+                return finish(.failure(LoadError(.cannotConnect, message: "\(key) does not offer HTTP/2; ask for HTTP/1.1")))
+            }
+            var report = report(of: channel, protocol: negotiatedProtocol ?? "http/1.1")
+            report.tlsVersion = version
+            hand(over: channel, report: report, trust: trust)
+            handshake?.leave()
+        case .distrusted:
+            // On a new connection the server shows its chain again, to be looked at.
+            style = .inspecting(isDistrusted: true)
+            isRepeated = true
+            way = nil
+            for channel in channels { channel.close(promise: nil) }
+            openFirst()
+        case .failed(let error): finish(.failure(error))
+        case .refused(let error):
+            failsOwnerOnly = true
+            finish(.failure(error))
+        }
     }
 
     private func report(of channel: any Channel, protocol name: String) -> TransferReport {
@@ -157,11 +208,11 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     }
 
     /// The connection is the pool's from here on.
-    private func hand(over channel: any Channel, report: TransferReport) {
+    private func hand(over channel: any Channel, report: TransferReport, trust: ServerTrust?) {
         let connection: any ChannelConnection =
             switch report.networkProtocol {
-            case "h2", "h2c": HTTP2Connection(key: key, configuration: configuration, report: report)
-            default: HTTP1Connection(key: key, configuration: configuration, report: report)
+            case "h2", "h2c": HTTP2Connection(key: key, configuration: configuration, report: report, trust: trust)
+            default: HTTP1Connection(key: key, configuration: configuration, report: report, trust: trust)
             }
         do {
             try connection.add(to: channel)
@@ -177,12 +228,6 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
 }
 
 extension ConnectionKey {
-    /// The name for TLS (RFC 6066 §3): addresses have none.
-    var serverName: String? {
-        let isAddress = (try? SocketAddress(ipAddress: host, port: port)) != nil  // `try?` because most hosts are none
-        return isAddress ? nil : host
-    }
-
     /// Whether requests name the whole URL, as a proxy that forwards them needs it (RFC 9112 §3.2.2).
     var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http }
 }

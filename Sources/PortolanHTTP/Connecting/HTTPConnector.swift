@@ -8,9 +8,10 @@ final class HTTPConnector: Connector {
     let configuration: HTTPConfiguration
     let secured: SecureContexts
 
-    init(_ configuration: HTTPConfiguration) {
+    /// - Parameter secured: shared by the event loops.
+    init(_ configuration: HTTPConfiguration, secured: SecureContexts) {
         self.configuration = configuration
-        secured = SecureContexts(configuration)
+        self.secured = secured
     }
 
     func offersMultiplexing(for key: ConnectionKey) -> Bool {

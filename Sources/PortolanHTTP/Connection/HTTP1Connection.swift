@@ -21,6 +21,7 @@ final class HTTP1Connection {
     private var context: ChannelHandlerContext?
     /// What is the same for each exchange's report.
     private let base: TransferReport
+    let trust: ServerTrust?
 
     // The exchange.
     private var exchange: (any Exchange)?
@@ -52,10 +53,11 @@ final class HTTP1Connection {
         case abandoned
     }
 
-    init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport) {
+    init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport, trust: ServerTrust?) {
         self.key = key
         expectation = configuration.expectation
         base = report
+        self.trust = trust
         reader = AnswerReader(limits: configuration.limits)
     }
 
@@ -386,7 +388,7 @@ extension HTTP1Connection: ChannelInboundHandler, ChannelOutboundHandler {
         do throws(ResponseSyntaxError) {
             let isCutOff = reader.endsAtClose && failure != nil
             if try reader.endOfInput(), !isCutOff { return end(nil, isAtEndOfInput: false) }
-            fail(.cutOff(key, failure))
+            fail(.cutAtClose(key, failure))
         } catch {
             fail(error.rule == .cutInHead || error.rule == .noResponse ? .cutOff(key, failure) : error.loadError)
         }

@@ -13,6 +13,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case created
         /// For a connection.
         case waiting(ConnectionPool.Ticket?)
+        /// For the answer whether the server is trusted to which a connection leads.
+        case judging(any ExchangeCarrier, ServerTrust)
         case exchanging(any ExchangeCarrier)
         /// The head of an answer is here, and it is not decided what becomes of it.
         case deciding(any ExchangeCarrier, Answer)
@@ -43,6 +45,12 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private static let mostPassedOver = 16
     /// Whether a byte of the answer has come.
     private var hasBegun = false
+    /// The question that is open about a connection.
+    private weak var question: AuthenticationChallenge?
+    /// How many questions of trust were asked about connections that others had opened.
+    private var judgements = 0
+    /// The server that the load has accepted itself.
+    private var trusted: ServerTrust?
     /// Between the connection and the client, where the body needs it.
     private var stage: (any ResumableStage)?
 
@@ -96,7 +104,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .deciding(let carrier, let answer): deliver(answer, from: carrier)
         // The answer is complete, and some of it was held back.
         case .over: _ = stage?.resume()
-        case .created, .waiting, .askedByProxy, .awaitingBody: break
+        case .created, .waiting, .askedByProxy, .judging, .awaitingBody: break
         }
     }
 
@@ -106,7 +114,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .waiting(let ticket):
             end()
             if let ticket { lane.pool?.cancel(ticket) }
-        case .exchanging(let carrier), .deciding(let carrier, _):
+        case .exchanging(let carrier), .deciding(let carrier, _), .judging(let carrier, _):
             end()
             client.didTransfer(carrier.report)
             carrier.cancel()
@@ -176,9 +184,37 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
 extension HTTPLoad: ConnectionWaiter {
     func use(_ connection: any PooledConnection) {
         let carrier = connection.makeCarrier(for: self)
+        withdrawQuestion()
+        guard let trust = connection.trust, trust !== trusted, !trust.wasJudged(by: self) else { return begin(on: carrier) }
+        state = .judging(carrier, trust)
+        judgements += 1
+        let challenge = ServerTrust.question(key.peer, chain: trust.chain, verdict: trust.verdict) { [self, judgements] answer in
+            onLoop { $0.heed(answer, toJudgement: judgements) }
+        }
+        question = challenge
+        client.didReceive(challenge)
+    }
+
+    private func begin(on carrier: any ExchangeCarrier) {
         state = .exchanging(carrier)
         if carrier.report.isReused { client.didReach(.reused) }
         carrier.start()
+    }
+
+    private func heed(_ answer: ChallengeAnswer, toJudgement number: Int) {
+        guard case .judging(let carrier, let trust) = state, number == judgements else { return }
+        if let refusal = ServerTrust.refusal(answer, verdict: trust.verdict, peer: key.peer) {
+            fail(refusal)
+            return carrier.cancel()
+        }
+        trusted = trust
+        begin(on: carrier)
+    }
+
+    /// What becomes of the connection is decided without the answer.
+    private func withdrawQuestion() {
+        if let question { client.didCancel(question) }
+        question = nil
     }
 
     func connectionFailed(_ error: LoadError) {
@@ -192,7 +228,14 @@ extension HTTPLoad: ConnectionWaiter {
     }
 
     func ask(_ challenge: AuthenticationChallenge) {
-        if case .waiting = state { client.didReceive(challenge) } else { challenge.answer(.performDefault) }
+        guard case .waiting = state else { return challenge.answer(.performDefault) }
+        question = challenge
+        client.didReceive(challenge)
+    }
+
+    func withdraw(_ challenge: AuthenticationChallenge) {
+        guard case .waiting = state, question === challenge else { return }
+        withdrawQuestion()
     }
 }
 
@@ -218,6 +261,12 @@ extension HTTPLoad: Exchange {
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
+        if case .judging(let carrier, _) = state {
+            withdrawQuestion()
+            fail(LoadError(.badResponse, message: "\(key) answered before it was asked"))
+            carrier.cancel()
+            return .stopped
+        }
         noteFirstByte()
         guard case .exchanging(let carrier) = state else { return .stopped }
         let answer = Answer(head, from: request.url, bodyLength: length)
@@ -282,6 +331,7 @@ extension HTTPLoad: Exchange {
     }
 
     func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport) {
+        if case .judging = state { withdrawQuestion() }
         if maySendAgain(after: fate, report) { return sendAgain() }
         client.didTransfer(report)
         fail(error)
@@ -326,7 +376,7 @@ extension HTTPLoad {
     private func heed(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
         switch state {
         case .deciding, .askedByProxy: break
-        case .created, .waiting, .exchanging, .awaitingBody, .over: return
+        case .created, .waiting, .judging, .exchanging, .awaitingBody, .over: return
         }
         switch authentication.decide(answer, on: question) {
         case .use(let credential, let side): use(credential, for: side)
@@ -359,7 +409,7 @@ extension HTTPLoad {
         switch state {
         case .deciding(let carrier, let held): deliver(held, from: carrier)
         case .askedByProxy(let error): fail(error.withoutProxyChallenge)
-        case .created, .waiting, .exchanging, .awaitingBody, .over: break
+        case .created, .waiting, .judging, .exchanging, .awaitingBody, .over: break
         }
     }
 

@@ -43,6 +43,11 @@ extension ConnectionKey {
     }
 }
 
+extension ConnectionKey {
+    /// The server for TLS: never the proxy.
+    var peer: TLSPeer { TLSPeer(host: host, port: port, description: description) }
+}
+
 extension ConnectionKey: CustomStringConvertible {
     var description: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

@@ -41,6 +41,8 @@ final class ConnectionPool {
         var ready: [any PooledConnection] = []
         /// Open ones and those that are being opened, without the retired.
         var connectionCount = 0
+        /// Those among them that serve one load alone.
+        var personalCount = 0
         /// Those that take no more exchanges and are not closed yet.
         var retired: Set<ObjectIdentifier> = []
         var attempts: [(attempt: any ConnectionAttempt, firstNumberAfter: Int)] = []
@@ -107,7 +109,9 @@ final class ConnectionPool {
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
         // Until it is known whether one connection does for all, one is tried.
         let most = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false ? 1 : limits.perHost
-        while origin.attempts.count < origin.waiting.count, origin.connectionCount < max(1, most), !origin.waitsForBudget {
+        while origin.attempts.count < origin.waiting.count, origin.connectionCount - origin.personalCount < max(1, most),
+            origin.connectionCount < max(1, limits.perHost), !origin.waitsForBudget
+        {
             guard takeBudget(key, origin) else { return }
             connect(key, origin)
         }
@@ -132,10 +136,13 @@ final class ConnectionPool {
         origin.connectionCount += 1
         let number = nextNumber
         var attempt: (any ConnectionAttempt)?
-        let made = connector.connect(to: key, in: self, for: owner) { [self] result in
+        let made = connector.connect(to: key, in: self, for: owner) { [self, weak owner] result in
+            let isOwnersOnly = attempt?.failsOwnerOnly ?? false
             origin.attempts.removeAll { $0.attempt === attempt }
+            attempt = nil
             switch result {
-            case .success(let connection): attemptSucceeded(key, origin, connection)
+            case .success(let connection): attemptSucceeded(key, origin, connection, owner)
+            case .failure(let error) where isOwnersOnly: attemptRefused(key, origin, error, owner)
             case .failure(let error): attemptFailed(key, origin, error, before: number)
             }
         }
@@ -144,12 +151,30 @@ final class ConnectionPool {
         made.start()
     }
 
-    private func attemptSucceeded(_ key: ConnectionKey, _ origin: Origin, _ connection: any PooledConnection) {
+    private func attemptSucceeded(
+        _ key: ConnectionKey, _ origin: Origin, _ connection: any PooledConnection, _ owner: (any ConnectionWaiter)?
+    ) {
         origin.isMultiplexed = connection.isMultiplexed
-        origin.ready.append(connection)
+        if connection.trust?.isPersonal ?? false {
+            // It shows the certificate of one load, and carries no other.
+            origin.personalCount += 1
+            guard let owner, origin.waiting.remove(owner) else { return connection.close() }
+            owner.use(connection)
+        } else {
+            origin.ready.append(connection)
+        }
         serveWaiting(key, origin)
         if budget.isAwaited, connection.idleSince != nil { return connection.close() }
         scheduleSweep()
+    }
+
+    /// The load for which the connection was opened does not want this server; others may.
+    private func attemptRefused(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, _ owner: (any ConnectionWaiter)?) {
+        origin.connectionCount -= 1
+        budget.giveBack()
+        if let owner, origin.waiting.remove(owner) { owner.connectionFailed(error) }
+        connectWhereNeeded(key, origin)
+        forget(key, origin)
     }
 
     /// Whoever waited when the attempt began shares its fate; who came later gets another one.
@@ -172,6 +197,10 @@ final class ConnectionPool {
     /// The connection has room for an exchange, or for one more.
     func hasRoom(_ connection: any PooledConnection, _ key: ConnectionKey) {
         guard let origin = origins[key] else { return }
+        guard !(connection.trust?.isPersonal ?? false) else {
+            if connection.idleSince != nil { connection.close() }
+            return
+        }
         if !connection.isMultiplexed || !origin.ready.contains(where: { $0 === connection }) { origin.ready.append(connection) }
         if !origin.waiting.isEmpty { serveWaiting(key, origin) }
         if budget.isAwaited, connection.idleSince != nil { return connection.close() }
@@ -182,8 +211,13 @@ final class ConnectionPool {
     func retire(_ connection: any PooledConnection, _ key: ConnectionKey) {
         guard let origin = origins[key], origin.retired.insert(ObjectIdentifier(connection)).inserted else { return }
         origin.ready.removeAll { $0 === connection }
-        origin.connectionCount -= 1
+        leave(connection, origin)
         connectWhereNeeded(key, origin)
+    }
+
+    private func leave(_ connection: any PooledConnection, _ origin: Origin) {
+        origin.connectionCount -= 1
+        if connection.trust?.isPersonal ?? false { origin.personalCount -= 1 }
     }
 
     /// The connection is closed. Once for each.
@@ -191,7 +225,7 @@ final class ConnectionPool {
         budget.giveBack()
         guard let origin = origins[key] else { return }
         origin.ready.removeAll { $0 === connection }
-        if origin.retired.remove(ObjectIdentifier(connection)) == nil { origin.connectionCount -= 1 }
+        if origin.retired.remove(ObjectIdentifier(connection)) == nil { leave(connection, origin) }
         connectWhereNeeded(key, origin)
         if origin.isUnused { origins[key] = nil }
     }
@@ -278,6 +312,8 @@ protocol ConnectionAttempt: AnyObject {
     func start()
     /// Completes with ``LoadError/Code/cancelled``; what was opened is closed.
     func cancel()
+    /// Whether it failed by what the load answered for which it was made, which says nothing for other loads.
+    var failsOwnerOnly: Bool { get }
 }
 
 extension TimeAmount {

@@ -43,6 +43,14 @@ struct WaitingLoads {
         return false
     }
 
+    /// - Complexity: linear in the number that wait.
+    mutating func remove(_ waiter: any ConnectionWaiter) -> Bool {
+        for index in queues.indices {
+            if let number = queues[index].waiters.number(of: waiter) { return remove(number: number) }
+        }
+        return false
+    }
+
     /// Takes those that came before `number`.
     mutating func take(before number: Int) -> [any ConnectionWaiter] {
         let taken = queues.indices.flatMap { queues[$0].waiters.take(before: number) }
@@ -86,6 +94,10 @@ struct WaitingLoads {
             return nil
         }
 
+        func number(of waiter: any ConnectionWaiter) -> Int? {
+            entries[start...].first { $0.waiter === waiter }?.number
+        }
+
         mutating func remove(number: Int) -> Bool {
             var (low, high) = (start, entries.count)
             while low < high {
@@ -114,14 +126,14 @@ struct WaitingLoads {
 }
 
 /// A load that waits for a connection. On the event loop of the pool.
-protocol ConnectionWaiter: AnyObject {
+///
+/// Whoever opens the connection may ask it: a proxy's questions, whether the server is trusted, which certificate to show.
+protocol ConnectionWaiter: ChallengeRespondent {
     /// The connection takes an exchange now: it is to be started on it before this returns.
     func use(_ connection: any PooledConnection)
     func connectionFailed(_ error: LoadError)
     /// How far the connection is that was opened for this load.
     func didReach(_ step: LoadStep)
-    /// Whoever opens the connection has a question for the load: a proxy's, or whether the server is trusted. One at a time.
-    func ask(_ challenge: AuthenticationChallenge)
 }
 
 /// A connection that the pool can hand exchanges. On its event loop.
@@ -132,6 +144,8 @@ protocol PooledConnection: AnyObject {
     func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier
     /// Whether it can carry several exchanges at once.
     var isMultiplexed: Bool { get }
+    /// Which server is at its other end; `nil` where the connection is not secure.
+    var trust: ServerTrust? { get }
     /// Closes it at once; what it carries fails.
     func close()
     /// Since when it has been without an exchange, in nanoseconds of the loop's clock; `nil` while it carries one.

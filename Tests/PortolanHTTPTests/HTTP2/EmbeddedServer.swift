@@ -20,7 +20,7 @@ final class EmbeddedServer {
     /// - Parameter isGreeting: whether the settings have been exchanged.
     init(configuration: HTTPConfiguration = HTTPConfiguration(), isGreeting: Bool = true) throws {
         let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
-        connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"))
+        connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/server")).wait()
         try connection.add(to: channel)
         if isGreeting { send(ServerFrames.settings() + ServerFrames.settingsAcknowledgement) }

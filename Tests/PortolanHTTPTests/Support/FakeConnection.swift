@@ -10,6 +10,7 @@ import PortolanCore
 final class FakeConnection: PooledConnection {
     let key: ConnectionKey
     let isMultiplexed: Bool
+    let trust: ServerTrust? = nil
     private let pool: ConnectionPool
     private(set) var carried = 0
     private(set) var isClosed = false
@@ -55,6 +56,7 @@ final class FakeConnector: Connector {
         private let pool: ConnectionPool
         private var completion: ((Result<any PooledConnection, LoadError>) -> Void)?
         private(set) var isStarted = false
+        let failsOwnerOnly = false
 
         init(
             _ key: ConnectionKey, _ pool: ConnectionPool, _ owner: any ConnectionWaiter,
@@ -124,6 +126,7 @@ final class FakeWaiter: ConnectionWaiter {
     func connectionFailed(_ error: LoadError) { self.error = error }
     func didReach(_ step: LoadStep) {}
     func ask(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
+    func withdraw(_ challenge: AuthenticationChallenge) {}
 
     func finish() {
         let connection = connection

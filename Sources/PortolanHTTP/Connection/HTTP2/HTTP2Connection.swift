@@ -21,6 +21,7 @@ final class HTTP2Connection {
         case closed
     }
 
+    let trust: ServerTrust?
     let key: ConnectionKey
     let limits: HTTPLimits
     let expectation: ExpectationPolicy
@@ -55,8 +56,9 @@ final class HTTP2Connection {
     /// What a window is before anybody has said otherwise.
     static let protocolWindow = 65_535
 
-    init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport) {
+    init(key: ConnectionKey, configuration: HTTPConfiguration, report: TransferReport, trust: ServerTrust?) {
         self.key = key
+        self.trust = trust
         limits = configuration.limits
         expectation = configuration.expectation
         base = report

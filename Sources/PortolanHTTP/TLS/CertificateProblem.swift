@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// Why a server's chain is not trusted, as far as the chain shows it.
+enum CertificateProblem: Hashable {
+    case unreadable
+    case expired(ServerCertificate)
+    case notYetValid(ServerCertificate)
+    case wrongName(ServerCertificate)
+    case notForServers
+    case selfSigned
+    /// The last certificate that the chain leads to, and nobody vouches for.
+    case unknownAuthority(ServerCertificate)
+
+    /// What speaks against the chain.
+    ///
+    /// - Parameters:
+    ///   - chain: DER, leaf first.
+    ///   - isVerified: whether it leads to a trusted authority; then only the name can be wrong.
+    ///   - now: in seconds since 1970.
+    static func find(in chain: [[UInt8]], for name: ServerName, isVerified: Bool, now: Int64) -> [Self] {
+        guard let first = chain.first, let leaf = ServerCertificate(der: first) else { return [.unreadable] }
+        let naming: [Self] = name.isNamed(by: leaf) ? [] : [.wrongName(leaf)]
+        guard !isVerified else { return naming }
+        let path = Self.path(from: leaf, in: chain.dropFirst().compactMap(ServerCertificate.init(der:)))
+        let dates = path.compactMap { certificate -> Self? in
+            if certificate.notAfter.seconds < now { return .expired(certificate) }
+            return certificate.notBefore.seconds > now ? .notYetValid(certificate) : nil
+        }
+        if !dates.isEmpty { return dates + naming }
+        if !leaf.isForServers { return [.notForServers] + naming }
+        guard let last = path.last, path.count > 1 || !leaf.isSelfIssued else { return [.selfSigned] + naming }
+        return [.unknownAuthority(last)] + naming
+    }
+
+    /// The leaf, who issued it, who issued that, as far as the certificates lead.
+    private static func path(from leaf: ServerCertificate, in others: [ServerCertificate]) -> [ServerCertificate] {
+        var (path, rest) = ([leaf], others)
+        while let last = path.last, !last.isSelfIssued, let index = rest.firstIndex(where: { $0.rawSubject == last.rawIssuer }) {
+            path.append(rest.remove(at: index))
+        }
+        return path
+    }
+
+    /// What is wrong, in a part of a sentence.
+    private func text(leaf: ServerCertificate?) -> String {
+        switch self {
+        case .unreadable: "it can't be read"
+        case .expired(let certificate): "\(whose(certificate, leaf)) expired on \(certificate.notAfter.day)"
+        case .notYetValid(let certificate): "\(whose(certificate, leaf)) is not valid before \(certificate.notBefore.day)"
+        case .wrongName(let certificate): "it is for \(Self.list(certificate))"
+        case .notForServers: "it is not meant for servers"
+        case .selfSigned: "it is self-signed"
+        case .unknownAuthority(let certificate):
+            certificate.isSelfIssued
+                ? "'\(certificate.subject)', who vouches for it, is not trusted here"
+                : "'\(certificate.issuer)', who issued \(certificate == leaf ? "it" : "the last of its chain"), is not known here"
+        }
+    }
+
+    private func whose(_ certificate: ServerCertificate, _ leaf: ServerCertificate?) -> String {
+        certificate == leaf ? "it" : "that of '\(certificate.subject)' in its chain"
+    }
+
+    private static func list(_ certificate: ServerCertificate) -> String {
+        let most = 4
+        guard !certificate.names.isEmpty else { return "no host (its subject, '\(certificate.subject)', does not count)" }
+        let shown = certificate.names.prefix(most).map { "'\($0)'" }.joined(separator: ", ")
+        return certificate.names.count > most ? "\(shown) and \(certificate.names.count - most) more" : shown
+    }
+
+    private var remedy: String {
+        switch self {
+        case .expired, .notYetValid: "the server needs another one, or this machine's clock is wrong"
+        case .wrongName: "check the address"
+        case .unreadable, .notForServers: "the server needs another one"
+        case .selfSigned: "if it is known to be right, add it to the trust roots"
+        case .unknownAuthority: "if that authority is known to be right, add its certificate to the trust roots"
+        }
+    }
+
+    /// What to say of `problems`; `nil` where there are none.
+    static func error(_ problems: [Self], of peer: TLSPeer, chain: [[UInt8]]) -> LoadError? {
+        guard let first = problems.first else { return nil }
+        let leaf = chain.first.flatMap(ServerCertificate.init(der:))
+        let reasons = problems.prefix(3).map { $0.text(leaf: leaf) }.joined(separator: ", and ")
+        return LoadError(
+            .secureConnectionFailed,
+            message: "the certificate of \(peer.quotedHost) is not trusted: \(reasons); \(first.remedy)")
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A certificate chain and its key, to show to servers that ask for one.
+///
+/// Its descriptions show neither key nor passphrase.
+public struct ClientIdentity: Hashable, Sendable {
+    enum Source: Hashable, Sendable {
+        case files(certificates: String, key: String, passphrase: String?)
+        case der(chain: [[UInt8]], key: [UInt8])
+    }
+
+    let source: Source
+
+    /// Reads the chain, leaf first, and the key from files when they are first needed: PEM, or DER with one certificate or one key.
+    ///
+    /// - Parameters:
+    ///   - keyPath: `nil` where the key stands in the certificate's file.
+    ///   - passphrase: for an encrypted key, which is in PEM; ASCII only.
+    public init(certificatePath: String, keyPath: String? = nil, passphrase: String? = nil) {
+        source = .files(certificates: certificatePath, key: keyPath ?? certificatePath, passphrase: passphrase)
+    }
+
+    /// - Parameters:
+    ///   - chain: DER, leaf first.
+    ///   - privateKey: DER: PKCS #8, or the older forms of RSA (PKCS #1) and EC (RFC 5915) keys.
+    public init(chain: [[UInt8]], privateKey: [UInt8]) {
+        source = .der(chain: chain, key: privateKey)
+    }
+}
+
+extension ClientIdentity: CustomStringConvertible, CustomReflectable {
+    public var description: String {
+        switch source {
+        case .files(let certificates, let key, _): "the certificate in '\(certificates)' with the key in '\(key)'"
+        case .der(let chain, _): "a certificate with \(chain.count) in its chain, key hidden"
+        }
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// What is known of the server at the other end of a secure connection, and who has looked at it. On the connection's event loop.
+///
+/// No load sends a byte over a connection whose server it was not asked about: the one for which the connection was opened is asked during the
+/// handshake, every other one when it is given the connection. So what one load accepts against the verdict binds no other.
+final class ServerTrust {
+    /// DER, leaf first: all that the server showed where default handling would not trust it, else the leaf alone, which is all that NIOSSL tells then.
+    let chain: [[UInt8]]
+    /// Why default handling would fail; `nil` where it trusts the server.
+    let verdict: LoadError?
+    /// The load that was asked while the connection was opened.
+    private weak var judge: AnyObject?
+    /// Whether the load that was asked gave its own client certificate: then no other may use the connection.
+    let isPersonal: Bool
+
+    init(chain: [[UInt8]], verdict: LoadError?, judge: AnyObject?, isPersonal: Bool) {
+        self.chain = chain
+        self.verdict = verdict
+        self.judge = judge
+        self.isPersonal = isPersonal
+    }
+
+    func wasJudged(by load: AnyObject) -> Bool { judge === load }
+
+    /// What an answer means: `nil` where the server is trusted, else why the load ends.
+    static func refusal(_ answer: ChallengeAnswer, verdict: LoadError?, peer: TLSPeer) -> LoadError? {
+        switch answer {
+        case .use(.serverTrust): nil
+        case .use, .performDefault, .continueWithout: verdict
+        case .rejectProtectionSpace:
+            LoadError(
+                .secureConnectionFailed,
+                message: "the certificate of \(peer.quotedHost) was rejected by this program's own check", cause: verdict)
+        case .cancel:
+            LoadError(
+                .authenticationCancelled,
+                message: "the question whether \(peer.quotedHost) is trusted was answered with cancel", cause: verdict)
+        }
+    }
+
+    static func question(
+        _ peer: TLSPeer, chain: [[UInt8]], verdict: LoadError?, answer: @escaping @Sendable (ChallengeAnswer) -> Void
+    ) -> AuthenticationChallenge {
+        let space = ProtectionSpace(kind: .serverTrust(chain: chain), protocolName: "https", host: peer.host, port: peer.port)
+        return AuthenticationChallenge(protectionSpace: space, previousError: verdict, reply: answer)
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOSSL
+import PortolanTestSupport
+
+/// Certificates of every kind that the tests need, made by openssl(1) once for all of them.
+final class Certificates: Sendable {
+    static let shared = Result { try Certificates() }
+
+    private let folder: TemporaryFolder
+
+    private init() throws {
+        folder = try TemporaryFolder()
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-euc", Self.script]
+        process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
+        let log = folder.path(of: "log")
+        try Data().write(to: URL(fileURLWithPath: log))
+        process.standardOutput = FileHandle(forWritingAtPath: log)
+        process.standardError = process.standardOutput
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failure(log: try String(contentsOfFile: log, encoding: .utf8)) }
+    }
+
+    struct Failure: Error { let log: String }
+
+    func path(_ name: String) -> String { folder.path(of: name) }
+
+    func chain(_ name: String) throws -> [NIOSSLCertificate] { try NIOSSLCertificate.fromPEMFile(path("\(name).pem")) }
+
+    /// The leaf of `name`, or another of its chain.
+    func der(_ name: String, _ index: Int = 0) throws -> [UInt8] { try chain(name)[index].toDERBytes() }
+
+    func key(_ name: String) throws -> NIOSSLPrivateKey { try NIOSSLPrivateKey(file: path("\(name).key"), format: .pem) }
+
+    func bytes(_ file: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path(file)))) }
+
+    /// `issue NAME ISSUER FROM UNTIL EXTENSIONS`: a key and a certificate. The chain of an intermediate's leaves is complete.
+    private static let script = #"""
+        config() {
+            printf '%s\n' '[ca]' 'default_ca=d' '[d]' 'new_certs_dir=.' "database=$1.index" "serial=$1.serial" 'default_md=sha256' 'policy=p' \
+                'unique_subject=no' 'copy_extensions=none' '[p]' 'commonName=supplied' > "$1.cnf"
+            : > "$1.index"; printf '%s' "$2" > "$1.serial"
+        }
+        key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1.key"; }
+        root() {
+            key "$1"; config "$1" "$3"
+            openssl req -x509 -new -key "$1.key" -subj "/CN=$2" -days 3650 -out "$1.pem" \
+                -addext basicConstraints=critical,CA:TRUE -addext keyUsage=keyCertSign
+        }
+        issue() {
+            key "$1"; printf '%s\n' "$6" > "$1.ext"
+            openssl req -new -key "$1.key" -subj "/CN=$2" -out "$1.csr"
+            openssl ca -batch -notext -config "$3.cnf" -cert "$3.pem" -keyfile "$3.key" -startdate "$4" -enddate "$5" \
+                -in "$1.csr" -out "$1.pem" -extfile "$1.ext"
+        }
+        past=20200101000000Z; then=20210202000000Z; future=20400303000000Z; far=20491231000000Z
+        here=subjectAltName=DNS:localhost,DNS:*.wild.test,IP:127.0.0.1,IP:::1
+        root authority 'Test Authority' 01; root stranger 'Unknown Authority' 01
+        issue good good.test authority $past $far $here
+        issue expired expired.test authority $past $then $here
+        issue future future.test authority $future $far $here
+        issue misnamed misnamed.test authority $past $far subjectAltName=DNS:other.test,DNS:www.other.test,IP:192.0.2.1
+        issue nameless localhost authority $past $far keyUsage=digitalSignature
+        issue unknown unknown.test stranger $past $far $here
+        issue expired-misnamed both.test authority $past $then subjectAltName=DNS:other.test
+        issue client-only client-only.test authority $past $far "$here
+        extendedKeyUsage=clientAuth"
+        key self; openssl req -x509 -new -key self.key -subj /CN=self.test -days 3650 -out self.pem -addext $here
+        issue intermediate 'Test Intermediate' authority $past $far 'basicConstraints=critical,CA:TRUE
+        keyUsage=keyCertSign'
+        config intermediate 01
+        issue below below.test intermediate $past $far $here; cp below.pem incomplete.pem; cp below.key incomplete.key
+        cat intermediate.pem >> below.pem
+        issue client 'A Client' authority $past $far extendedKeyUsage=clientAuth
+        issue client-unknown 'A Stranger' stranger $past $far extendedKeyUsage=clientAuth
+        openssl pkcs8 -topk8 -in client.key -passout pass:secret -out client-locked.key
+        openssl pkcs8 -topk8 -nocrypt -in client.key -outform DER -out client.key.der
+        openssl x509 -in client.pem -outform DER -out client.der
+        cat client.pem client.key > client-both.pem
+        mkdir roots; cp authority.pem stranger.pem roots; echo text > roots/README
+        echo text > text.pem; : > empty.pem; printf '0\005abc' > bad.der
+        """#
+}
+
+/// The certificates, or the failure to make them as the test's own.
+func certificates() throws -> Certificates { try Certificates.shared.get() }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOSSL
+import PortolanCore
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanHTTP
+
+/// Who the client is: by its settings, and as a load answers.
+@Suite(.timeLimit(.minutes(1))) struct ClientCertificateTests {
+    static let versions: [TLSVersion] = [.tlsv12, .tlsv13]
+
+    private static func server(_ version: TLSVersion = .tlsv13, isOptional: Bool = false, name: String = "good") async throws
+        -> SecureServer
+    {
+        try await SecureServer(name) { configuration in
+            configuration.trustRoots = .file(try certificates().path("authority.pem"))
+            configuration.certificateVerification = isOptional ? .optionalVerification : .noHostnameVerification
+            configuration.maximumTLSVersion = version
+        }
+    }
+
+    private static func credential(_ name: String = "client") throws -> Credential {
+        .certificate(chain: [try certificates().der(name)], privateKey: try certificates().key(name).derBytes)
+    }
+
+    @Test(arguments: versions)
+    func aCertificateOfTheSettingsIsShownAndNobodyAsked(version: TLSVersion) async throws {
+        let server = try await Self.server(version)
+        let certificates = try certificates()
+        let identities = [
+            ClientIdentity(certificatePath: certificates.path("client.pem"), keyPath: certificates.path("client.key")),
+            ClientIdentity(certificatePath: certificates.path("client-both.pem")),
+            ClientIdentity(
+                certificatePath: certificates.path("client.pem"), keyPath: certificates.path("client-locked.key"), passphrase: "secret"),
+            ClientIdentity(certificatePath: certificates.path("client.der"), keyPath: certificates.path("client.key.der")),
+            ClientIdentity(chain: [try certificates.der("client")], privateKey: try certificates.bytes("client.key.der")),
+        ]
+        for identity in identities {
+            let outcome = try await SecureLoads { $0.tls.identity = identity }.load(server.url)
+            #expect(outcome.text == "hello")
+            #expect(outcome.challenges == 1)
+        }
+        #expect(server.count(.secured("A Client")) == identities.count)
+        try await server.stop()
+    }
+
+    @Test(arguments: versions, [false, true])
+    func aLoadThatIsAskedMayShowOne(version: TLSVersion, isOptional: Bool) async throws {
+        let server = try await Self.server(version, isOptional: isOptional)
+        let credential = try Self.credential()
+        let outcome = try await SecureLoads().load(server.url) { challenge in
+            if challenge.wantsCertificate { #expect(challenge.protectionSpace.host == "127.0.0.1") }
+            challenge.answer(challenge.wantsCertificate ? .use(credential) : .performDefault)
+        }
+        #expect(outcome.text == "hello")
+        #expect(outcome.challenges == 2)
+        #expect(server.count(.secured("A Client")) == 1)
+        try await server.stop()
+    }
+
+    @Test(arguments: versions)
+    func withoutOneAServerThatOffersTheChoiceAnswers(version: TLSVersion) async throws {
+        let server = try await Self.server(version, isOptional: true)
+        for answer in [ChallengeAnswer.performDefault, .continueWithout] {
+            #expect(try await SecureLoads().load(server.url, answering: answer).text == "hello")
+        }
+        #expect(server.count(.secured(nil)) == 2)
+        try await server.stop()
+    }
+
+    @Test(arguments: versions)
+    func withoutOneAServerThatNeedsItEndsTheLoad(version: TLSVersion) async throws {
+        let server = try await Self.server(version)
+        let outcome = try await SecureLoads().load(server.url)
+        #expect(outcome.code == .secureConnectionFailed)
+        #expect(outcome.text.contains("client certificate"))
+        try await server.stop()
+    }
+
+    @Test(arguments: versions)
+    func aCertificateThatTheServerRefusesEndsTheLoad(version: TLSVersion) async throws {
+        let server = try await Self.server(version)
+        let credential = try Self.credential("client-unknown")
+        let outcome = try await SecureLoads().load(server.url) { challenge in
+            challenge.answer(challenge.wantsCertificate ? .use(credential) : .performDefault)
+        }
+        #expect(outcome.code == .secureConnectionFailed)
+        #expect(outcome.text.contains("the client certificate"))
+        try await server.stop()
+    }
+
+    @Test(arguments: [
+        (ChallengeAnswer.rejectProtectionSpace, LoadError.Code.authenticationRequired), (.cancel, .authenticationCancelled),
+    ])
+    func aLoadMayEndInsteadOfShowingOne(answer: ChallengeAnswer, code: LoadError.Code) async throws {
+        let server = try await Self.server()
+        let outcome = try await SecureLoads().load(server.url) { $0.answer($0.wantsCertificate ? answer : .performDefault) }
+        #expect(outcome.code == code)
+        try await server.stop()
+    }
+
+    @Test func aServerThatIsNotTrustedGetsNoCertificate() async throws {
+        for name in ["self", "misnamed"] {
+            let server = try await Self.server(isOptional: true, name: name)
+            let certificates = try certificates()
+            let loads = try SecureLoads { $0.tls.identity = ClientIdentity(certificatePath: certificates.path("client-both.pem")) }
+            #expect(try await loads.load(server.url).code == .secureConnectionFailed)
+            await server.wait(for: .closed, times: name == "self" ? 2 : 1)
+            #expect(server.count(.secured("A Client")) == 0)
+            // Once the load accepts the server, it does.
+            #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
+            #expect(server.count(.secured("A Client")) == 1)
+            try await server.stop()
+        }
+    }
+
+    @Test func aServerTrustedByTheLoadIsShownTheLoadsCertificate() async throws {
+        let server = try await Self.server(name: "self")
+        let credential = try Self.credential()
+        let outcome = try await SecureLoads().load(server.url) { challenge in
+            challenge.answer(.use(challenge.wantsCertificate ? credential : .serverTrust))
+        }
+        #expect(outcome.text == "hello")
+        #expect(server.count(.secured("A Client")) == 1)
+        try await server.stop()
+    }
+
+    @Test func aConnectionWithALoadsOwnCertificateServesNoOther() async throws {
+        let server = try await Self.server(isOptional: true)
+        let loads = try SecureLoads()
+        let credential = try Self.credential()
+        _ = try await loads.load(server.url) { $0.answer($0.wantsCertificate ? .use(credential) : .performDefault) }
+        #expect(try await loads.load(server.url).text == "hello")
+        #expect(server.count(.secured("A Client")) == 1)
+        #expect(server.count(.secured(nil)) == 1)
+        try await server.stop()
+    }
+
+    @Test func aCredentialThatIsNoneEndsTheLoadThatGaveIt() async throws {
+        let server = try await Self.server()
+        let other = try certificates().key("good").derBytes
+        let leaf = try certificates().der("client")
+        let bad: [(Credential, String)] = [
+            (.certificate(chain: [], privateKey: other), "no certificate in its chain"),
+            (.certificate(chain: [[]], privateKey: other), "no certificate in DER"),
+            (.certificate(chain: [[1, 2, 3]], privateKey: other), "no certificate in DER"),
+            (.certificate(chain: [leaf], privateKey: []), "private key can't be read"),
+            (.certificate(chain: [leaf], privateKey: other), "do not belong together"),
+        ]
+        for (credential, words) in bad {
+            let outcome = try await SecureLoads().load(server.url) { $0.answer($0.wantsCertificate ? .use(credential) : .performDefault) }
+            #expect(outcome.code == .secureConnectionFailed)
+            #expect(outcome.text.contains(words))
+        }
+        try await server.stop()
+    }
+}

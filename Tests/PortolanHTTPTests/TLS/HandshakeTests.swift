@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOSSL
+import PortolanCore
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanHTTP
+
+/// Handshakes that fail, and what is said of them; versions and names.
+@Suite(.timeLimit(.minutes(1))) struct HandshakeTests {
+    @Test func aServerWithoutTLSIsNamedAsOne() async throws {
+        let server = try await SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
+        let outcome = try await SecureLoads().load(server.url)
+        #expect(outcome.code == .secureConnectionFailed)
+        #expect(outcome.text.contains("https://127.0.0.1:\(server.port)"))
+        #expect(outcome.text.contains("not TLS; if it speaks plain HTTP there, try http:"))
+        #expect(outcome.challenges == 0)
+        try await server.stop()
+    }
+
+    @Test(arguments: [
+        (SecureServer.Behaviour.close, ["closed the connection in the TLS handshake"]),
+        (.reset, ["in the TLS handshake"]),
+    ])
+    func aConnectionThatEndsInTheHandshakeFailsTheLoad(behaviour: SecureServer.Behaviour, words: [String]) async throws {
+        let server = try await SecureServer(nil, behaviour)
+        let outcome = try await SecureLoads().load(server.url)
+        #expect(outcome.code == .secureConnectionFailed)
+        for word in words { #expect(outcome.text.contains(word)) }
+        try await server.stop()
+    }
+
+    @Test func aHandshakeThatStallsMeetsTheTimeLimit() async throws {
+        let server = try await SecureServer(nil, .silence)
+        let outcome = try await SecureLoads { $0.connections.connectTimeout = .seconds(2) }.load(server.url)
+        #expect(outcome.code == .timedOut)
+        #expect(outcome.text.contains("the TLS handshake did not answer"))
+        await server.wait(for: .closed)
+        try await server.stop()
+    }
+
+    @Test func theTimeOfAnAnswerIsNotTheNetworks() async throws {
+        let (server, stalled) = (try await SecureServer("good"), try await SecureServer(nil, .silence))
+        let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(3) }
+        let questions = Questions()
+        async let outcome = loads.load(server.url) { questions.ask($0) }
+        let challenge = try await questions.next()
+        // One that began later has met the limit by now.
+        #expect(try await loads.load(stalled.url).code == .timedOut)
+        challenge.answer(.performDefault)
+        #expect(try await outcome.text == "hello")
+        try await server.stop()
+        try await stalled.stop()
+    }
+
+    @Test(arguments: [
+        (TLSSettings.Version.tls12, TLSSettings.Version.tls12, "TLSv1.2"), (.tls13, .tls13, "TLSv1.3"), (.tls12, .tls13, "TLSv1.3"),
+    ])
+    func theVersionIsOneOfThoseAllowed(least: TLSSettings.Version, most: TLSSettings.Version, expected: String) async throws {
+        let server = try await SecureServer("good")
+        let loads = try SecureLoads { ($0.tls.minimumVersion, $0.tls.maximumVersion) = (least, most) }
+        let outcome = try await loads.load(server.url)
+        #expect(outcome.task.metrics.transfers.map(\.tlsVersion) == [expected])
+        try await server.stop()
+    }
+
+    @Test func noSharedVersionIsSaid() async throws {
+        let server = try await SecureServer("good") { $0.maximumTLSVersion = .tlsv12 }
+        let outcome = try await SecureLoads { $0.tls.minimumVersion = .tls13 }.load(server.url)
+        #expect(outcome.code == .secureConnectionFailed)
+        #expect(outcome.text.contains("none of the versions of TLS that are allowed here"))
+        try await server.stop()
+    }
+
+    @Test func versionsTheWrongWayRoundAreRefused() async throws {
+        let loads = try SecureLoads { ($0.tls.minimumVersion, $0.tls.maximumVersion) = (.tls13, .tls12) }
+        let server = try await SecureServer("good")
+        #expect(try await loads.load(server.url).text.contains("minimum version of TLS is above the maximum"))
+        try await server.stop()
+    }
+
+    @Test func aNameIsSentAndVerified() async throws {
+        let indicated = Mutex<[String?]>([])
+        let server = try await SecureServer("good") { configuration in
+            configuration.sslContextCallback = { values, promise in
+                indicated.withLock { $0.append(values.serverHostname) }
+                promise.succeed(.noChanges)
+            }
+        }
+        #expect(try await SecureLoads().load("https://localhost:\(server.port)/").text == "hello")
+        #expect(try await SecureLoads().load(server.url).text == "hello")
+        #expect(indicated.withLock { $0 } == ["localhost", nil])
+        try await server.stop()
+    }
+
+    /// RFC 6066 §3
+    @Test(arguments: [
+        ("localhost.", "localhost"), ("Example.COM", "example.com"), ("127.0.0.1", nil), ("::1", nil), (".", nil), ("", nil),
+        (String(repeating: "a", count: 254), nil),
+    ])
+    func theNameThatIsSentIsAHostsWithoutTheDotOfTheRoot(host: String, name: String?) {
+        #expect(ServerName(host: host).indication == name)
+    }
+
+    /// RFC 9112 §9.8
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\n\r\nhello", LoadError.Code.truncated as LoadError.Code?),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", nil),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", .truncated),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", nil),
+    ])
+    func anEndWithoutCloseNotifyCutsABodyOfUnknownLength(answer: String, code: LoadError.Code?) async throws {
+        let server = try await SecureServer("good", .cut(answer))
+        let outcome = try await SecureLoads().load(server.url)
+        #expect(outcome.code == code)
+        #expect(outcome.delegate.text == "hello")
+        try await server.stop()
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOSSL
+import PortolanCore
+import PortolanHTTP
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+// What stands between the two marks is an example of docs/embedding.md.
+// ---- pinning
+/// Loads from a host only where it shows one of these keys.
+final class PinnedKeys: LoadDelegate {
+    private let host: String
+    private let keys: Set<[UInt8]>  // ServerCertificate.publicKey of the current certificate, and of the one to come
+
+    init(host: String, keys: Set<[UInt8]>) {
+        self.host = host
+        self.keys = keys
+    }
+
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        guard case .serverTrust(let chain) = challenge.protectionSpace.kind, challenge.protectionSpace.host == host else {
+            return challenge.answer(.performDefault)
+        }
+        let key = chain.first.flatMap(ServerCertificate.init(der:))?.publicKey
+        challenge.answer(key.map(keys.contains) ?? false ? .performDefault : .rejectProtectionSpace)
+    }
+}
+// ---- pinning
+
+/// The example of docs/embedding.md.
+@Suite(.timeLimit(.minutes(1))) struct PinningTests {
+    @Test func aPinnedKeyLoadsAndAnotherDoesNot() async throws {
+        let server = try await SecureServer("good")
+        let loads = try SecureLoads()
+        let key = try #require(ServerCertificate(der: try certificates().der("good"))).publicKey
+        let other = try #require(ServerCertificate(der: try certificates().der("self"))).publicKey
+        for (keys, expected) in [([key, other] as Set, "hello"), ([other], nil)] {
+            do throws(LoadError) {
+                let (body, _) = try await loads.loader.data(for: Request(server.url), delegate: PinnedKeys(host: "127.0.0.1", keys: keys))
+                #expect(String(decoding: body, as: UTF8.self) == expected)
+            } catch {
+                #expect(expected == nil)
+                #expect(error.message.contains("rejected by this program's own check"))
+            }
+        }
+        try await server.stop()
+    }
+
+    @Test func aPinnedKeyDoesNotReplaceTheVerification() async throws {
+        let server = try await SecureServer("expired")
+        let key = try #require(ServerCertificate(der: try certificates().der("expired"))).publicKey
+        await #expect(throws: LoadError.self) {
+            try await SecureLoads().loader.data(for: Request(server.url), delegate: PinnedKeys(host: "127.0.0.1", keys: [key]))
+        }
+        #expect(server.count(.asked) == 0)
+        try await server.stop()
+    }
+
+    @Test func theExampleStandsInTheDocumentAsItIsCompiled() throws {
+        let here = URL(fileURLWithPath: #filePath)
+        let package = (0..<4).reduce(here) { folder, _ in folder.deletingLastPathComponent() }
+        let document = try String(contentsOf: package.appendingPathComponent("docs/embedding.md"), encoding: .utf8)
+        let source = try String(contentsOf: here, encoding: .utf8)
+        let example = source.components(separatedBy: "// ---- pinning\n")
+        #expect(example.count == 3)
+        #expect(document.contains("```swift\n" + example[1] + "```"))
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanHTTP
+import PortolanTestSupport
+
+/// A loader with one `https:` handler of its own, which trusts the tests' authority.
+struct SecureLoads {
+    let loader: Loader
+    let handler: HTTPHandler
+
+    init(_ change: (inout HTTPConfiguration) throws -> Void = { _ in }) throws {
+        var http = HTTPConfiguration()
+        http.allowsHTTP2 = false
+        http.threadCount = 1
+        http.tls.trustRoots = .only([.file(path: try certificates().path("authority.pem"))])
+        try change(&http)
+        handler = HTTPHandler(configuration: http)
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [handler]
+        loader = Loader(configuration: configuration, registry: ProtocolRegistry())
+    }
+
+    struct Outcome {
+        let task: LoadTask
+        let delegate: RecordingDelegate
+
+        /// The body, or the error's message.
+        var text: String { delegate.error?.message ?? delegate.text }
+        var code: LoadError.Code? { delegate.error?.code }
+        var challenges: Int { delegate.events.count { $0 == .challenge } }
+    }
+
+    /// A load from its start to its end.
+    func load(
+        _ url: String, onChallenge: @escaping @Sendable (AuthenticationChallenge) -> Void = { $0.answer(.performDefault) }
+    ) async throws -> Outcome {
+        let delegate = RecordingDelegate(onChallenge: onChallenge)
+        let task = loader.task(for: try Request(url), delegate: delegate)
+        task.resume()
+        await delegate.ended()
+        return Outcome(task: task, delegate: delegate)
+    }
+
+    func load(_ url: String, answering answer: ChallengeAnswer) async throws -> Outcome {
+        try await load(url) { $0.answer(answer) }
+    }
+}
+
+extension AuthenticationChallenge {
+    /// The chain, where the question is one of trust.
+    var chain: [[UInt8]]? {
+        if case .serverTrust(let chain) = protectionSpace.kind { chain } else { nil }
+    }
+
+    var wantsCertificate: Bool {
+        if case .clientCertificate = protectionSpace.kind { true } else { false }
+    }
+}
+
+/// Questions that are held until the test answers.
+final class Questions: Sendable {
+    private let stream: AsyncStream<AuthenticationChallenge>
+    private let continuation: AsyncStream<AuthenticationChallenge>.Continuation
+
+    init() { (stream, continuation) = AsyncStream.makeStream() }
+
+    func ask(_ challenge: AuthenticationChallenge) { continuation.yield(challenge) }
+
+    func next() async throws -> AuthenticationChallenge {
+        for await challenge in stream { return challenge }
+        throw CancellationError()
+    }
+}

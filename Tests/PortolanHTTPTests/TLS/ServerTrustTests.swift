@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanHTTP
+
+/// Whether a server is trusted: by default, and as a load answers.
+@Suite(.timeLimit(.minutes(1))) struct ServerTrustTests {
+    /// A server's certificate, and what is said of it.
+    static let bad: [(name: String, words: [String])] = [
+        ("expired", ["expired on 2021-02-02", "clock"]),
+        ("future", ["not valid before 2040-03-03"]),
+        ("misnamed", ["'127.0.0.1' is not trusted", "it is for 'other.test', 'www.other.test', '192.0.2.1'"]),
+        ("nameless", ["it is for no host", "'localhost', does not count"]),
+        ("self", ["it is self-signed", "trust roots"]),
+        ("unknown", ["'Unknown Authority', who issued it, is not known here"]),
+        ("incomplete", ["'Test Intermediate', who issued it, is not known here"]),
+        ("expired-misnamed", ["expired on 2021-02-02", "it is for 'other.test'"]),
+        ("client-only", ["not meant for servers"]),
+    ]
+
+    @Test(arguments: ["good", "below"])
+    func aGoodChainIsTrustedByDefault(name: String) async throws {
+        let server = try await SecureServer(name)
+        let outcome = try await SecureLoads().load(server.url)
+        #expect(outcome.text == "hello")
+        #expect(outcome.challenges == 1)
+        #expect(outcome.task.metrics.transfers.map(\.tlsVersion) == ["TLSv1.3"])
+        #expect(server.count(.connected) == 1)
+        try await server.stop()
+    }
+
+    @Test(arguments: bad)
+    func aBadCertificateFailsByDefault(name: String, words: [String]) async throws {
+        let server = try await SecureServer(name)
+        for answer in [ChallengeAnswer.performDefault, .continueWithout, .use(.password(user: "u", password: "p"))] {
+            let outcome = try await SecureLoads().load(server.url, answering: answer)
+            #expect(outcome.code == .secureConnectionFailed)
+            for word in words { #expect(outcome.text.contains(word)) }
+            #expect(outcome.challenges == 1)
+        }
+        #expect(server.count(.asked) == 0)
+        try await server.stop()
+    }
+
+    @Test(arguments: bad)
+    func theLoadMayTrustABadCertificate(name: String, words: [String]) async throws {
+        let server = try await SecureServer(name)
+        let chain = try certificates().der(name)
+        let outcome = try await SecureLoads().load(server.url) { challenge in
+            #expect(challenge.chain?.first == chain)
+            #expect(challenge.protectionSpace.host == "127.0.0.1")
+            #expect(challenge.protectionSpace.port == server.port)
+            for word in words { #expect(challenge.previousError?.message.contains(word) ?? false) }
+            challenge.answer(.use(.serverTrust))
+        }
+        #expect(outcome.text == "hello")
+        try await server.stop()
+    }
+
+    @Test(arguments: ["good"] + bad.map(\.name))
+    func theLoadMayRejectAnyCertificate(name: String) async throws {
+        let server = try await SecureServer(name)
+        let rejected = try await SecureLoads().load(server.url, answering: .rejectProtectionSpace)
+        #expect(rejected.code == .secureConnectionFailed)
+        #expect(rejected.text.contains("rejected by this program's own check"))
+        let cancelled = try await SecureLoads().load(server.url, answering: .cancel)
+        #expect(cancelled.code == .authenticationCancelled)
+        #expect(server.count(.asked) == 0)
+        try await server.stop()
+    }
+
+    @Test func theWholeChainIsShownWhereItIsNotTrusted() async throws {
+        let server = try await SecureServer("below")
+        let certificates = try certificates()
+        let chains = Mutex<[[[UInt8]]]>([])
+        let loads = try SecureLoads { $0.tls.trustRoots = .only([.file(path: certificates.path("stranger.pem"))]) }
+        let outcome = try await loads.load(server.url) { challenge in
+            chains.withLock { $0.append(challenge.chain ?? []) }
+            challenge.answer(.performDefault)
+        }
+        #expect(outcome.text.contains("'Test Authority', who issued the last of its chain, is not known here"))
+        #expect(chains.withLock { $0 } == [[try certificates.der("below"), try certificates.der("below", 1)]])
+        try await server.stop()
+    }
+
+    @Test func withoutVerificationEveryServerIsTrustedButTheLoadIsAsked() async throws {
+        let server = try await SecureServer("self")
+        let loads = try SecureLoads { $0.tls.verification = .none }
+        let outcome = try await loads.load(server.url) { challenge in
+            #expect(challenge.previousError == nil)
+            challenge.answer(.performDefault)
+        }
+        #expect(outcome.text == "hello")
+        #expect(server.count(.connected) == 1)
+        #expect(try await SecureLoads { $0.tls.verification = .none }.load(server.url, answering: .rejectProtectionSpace).code != nil)
+        try await server.stop()
+    }
+
+    @Test func noByteOfARequestLeavesBeforeTheAnswer() async throws {
+        for name in ["good", "self"] {
+            let server = try await SecureServer(name)
+            let questions = Questions()
+            async let outcome = SecureLoads().load(server.url) { questions.ask($0) }
+            let challenge = try await questions.next()
+            // A whole other load goes by: what had been sent by then would have come.
+            _ = try await SecureLoads().load(server.url, answering: .use(.serverTrust))
+            #expect(server.count(.asked) == 1)
+            challenge.answer(.use(.serverTrust))
+            #expect(try await outcome.text == "hello")
+            #expect(server.count(.asked) == 2)
+            try await server.stop()
+        }
+    }
+
+    @Test func whatOneLoadAcceptsBindsNoOther() async throws {
+        let server = try await SecureServer("self")
+        let loads = try SecureLoads()
+        #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
+        // The connection is open and free.
+        let second = try await loads.load(server.url)
+        #expect(second.code == .secureConnectionFailed)
+        #expect(second.text.contains("self-signed"))
+        #expect(second.challenges == 1)
+        #expect(server.count(.asked) == 1)
+        try await server.stop()
+    }
+
+    @Test func aLoadThatAcceptsTooSharesTheConnection() async throws {
+        let server = try await SecureServer("self")
+        let loads = try SecureLoads()
+        for _ in 1...3 {
+            let outcome = try await loads.load(server.url, answering: .use(.serverTrust))
+            #expect(outcome.text == "hello")
+            #expect(outcome.challenges == 1)
+        }
+        // One that was not verified, and the one that the load accepted.
+        #expect(server.count(.connected) == 2)
+        try await server.stop()
+    }
+
+    @Test func everyLoadIsAskedOnceAboutAConnectionThatAnotherHasOpened() async throws {
+        let server = try await SecureServer("good")
+        let loads = try SecureLoads()
+        #expect(try await loads.load(server.url).text == "hello")
+        let rejected = try await loads.load(server.url, answering: .rejectProtectionSpace)
+        #expect(rejected.code == .secureConnectionFailed)
+        #expect(server.count(.connected) == 1)
+        #expect(server.count(.asked) == 1)
+        try await server.stop()
+    }
+
+    /// Loads that wait for one connection, of which the first rejects the server.
+    @Test func aRejectionFailsTheLoadThatGaveItAlone() async throws {
+        let server = try await SecureServer("good")
+        let loads = try SecureLoads { $0.connections.perHost = 1 }
+        let questions = Questions()
+        async let first = loads.load(server.url) { questions.ask($0) }
+        let challenge = try await questions.next()
+        let second = RecordingDelegate()
+        loads.loader.task(for: try Request(server.url), delegate: second).resume()
+        challenge.answer(.rejectProtectionSpace)
+        #expect(try await first.code == .secureConnectionFailed)
+        await second.ended()
+        #expect(second.text == "hello")
+        try await server.stop()
+    }
+
+    @Test func aLoadCancelledWhileItIsAskedLeavesNoConnection() async throws {
+        for name in ["good", "self"] {
+            let server = try await SecureServer(name)
+            let loads = try SecureLoads()
+            let questions = Questions()
+            let delegate = RecordingDelegate(onChallenge: { questions.ask($0) })
+            let task = loads.loader.task(for: try Request(server.url), delegate: delegate)
+            task.resume()
+            let challenge = try await questions.next()
+            task.cancel()
+            await delegate.ended()
+            #expect(delegate.error?.code == .cancelled)
+            await server.wait(for: .closed, times: name == "good" ? 1 : 2)
+            challenge.answer(.use(.serverTrust))
+            #expect(server.count(.asked) == 0)
+            try await server.stop()
+        }
+    }
+
+    @Test func aServerThatClosesWhileItIsJudgedFailsTheLoad() async throws {
+        let server = try await SecureServer("good")
+        let questions = Questions()
+        async let outcome = SecureLoads().load(server.url) { questions.ask($0) }
+        let challenge = try await questions.next()
+        await server.wait(for: .secured(nil))
+        server.closeAll()
+        let ended = try await outcome
+        #expect(ended.code == .secureConnectionFailed)
+        #expect(ended.text.contains("while a question about it waited for an answer"))
+        #expect(ended.delegate.events.contains(.challengeWithdrawn))
+        challenge.answer(.use(.serverTrust))
+        try await server.stop()
+    }
+}

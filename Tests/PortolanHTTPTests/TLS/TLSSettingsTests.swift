@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOPosix
+import NIOSSL
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanHTTP
+
+/// Trust roots and identities: where they come from, and what is said of files that can't be used.
+@Suite(.timeLimit(.minutes(1))) struct TLSSettingsTests {
+    private static func text(_ change: @escaping (inout TLSSettings) throws -> Void) async throws -> String {
+        let server = try await SecureServer("good")
+        let outcome = try await SecureLoads { try change(&$0.tls) }.load(server.url)
+        try await server.stop()
+        return outcome.text
+    }
+
+    @Test func rootsMayBeFilesFoldersAndBytes() async throws {
+        let certificates = try certificates()
+        let sources: [CertificateSource] = [
+            .file(path: certificates.path("authority.pem")), .file(path: certificates.path("roots")),
+            .der(try certificates.der("authority")),
+        ]
+        for source in sources {
+            #expect(try await Self.text { $0.trustRoots = .only([source]) } == "hello")
+            #expect(try await Self.text { $0.trustRoots = .system(adding: [source]) } == "hello")
+        }
+    }
+
+    @Test func withoutTheRootAServerIsNotTrusted() async throws {
+        let path = try certificates().path("stranger.pem")
+        for roots in [TrustRoots.system, .only([]), .only([.file(path: path)])] {
+            #expect(try await Self.text { $0.trustRoots = roots }.contains("'Test Authority', who issued it, is not known here"))
+        }
+    }
+
+    /// As OpenSSL and curl read them.
+    @Test(arguments: [("SSL_CERT_FILE", "authority.pem"), ("SSL_CERT_DIR", "roots")])
+    func theEnvironmentNamesTheSystemsRoots(variable: String, value: String) async throws {
+        let certificates = try certificates()
+        let path = certificates.path(value)
+        let contexts = SecureContexts(TLSSettings(), allowsHTTP2: true) { $0 == variable ? path : nil }
+        let shared = try await contexts.shared(for: nil, on: MultiThreadedEventLoopGroup.singleton.next()).get()
+        guard case .certificates(let roots)? = shared.context.configuration.trustRoots else {
+            Issue.record("not the environment's")
+            return
+        }
+        #expect(roots.contains(try certificates.chain("authority")[0]))
+    }
+
+    static let badRoots: [(file: String, words: String)] = [
+        ("missing.pem", "the trust root '"), ("text.pem", "is no certificate in DER"), ("empty.pem", "is no certificate in DER"),
+        ("bad.der", "is no certificate in DER"), ("good.key", "has no certificate in PEM"),
+    ]
+
+    @Test(arguments: badRoots)
+    func aRootThatCanNotBeUsedIsNamed(file: String, words: String) async throws {
+        let path = try certificates().path(file)
+        let text = try await Self.text { $0.trustRoots = .only([.file(path: path)]) }
+        #expect(text.contains(path))
+        #expect(text.contains(words))
+    }
+
+    static let badIdentities: [(certificate: String, key: String?, passphrase: String?, words: String)] = [
+        ("missing.pem", nil, nil, "missing.pem' can't be read"),
+        ("client.pem", nil, nil, "has no private key in it"),
+        ("client.pem", "missing.key", nil, "missing.key' can't be read"),
+        ("client.pem", "text.pem", nil, "can't be read; it has to be in PEM"),
+        ("client.pem", "empty.pem", nil, "can't be read; it has to be in PEM"),
+        ("client.pem", "good.key", nil, "do not belong together"),
+        ("client.pem", "client-locked.key", nil, "no passphrase was given"),
+        ("client.pem", "client-locked.key", "wr0ng!", "the passphrase does not open it"),
+        ("client.pem", "client-locked.key", "gehéim", "other characters than ASCII"),
+    ]
+
+    @Test(arguments: badIdentities)
+    func anIdentityThatCanNotBeUsedIsNamedWithoutItsSecret(
+        certificate: String, key: String?, passphrase: String?, words: String
+    ) async throws {
+        let certificates = try certificates()
+        let identity = ClientIdentity(
+            certificatePath: certificates.path(certificate), keyPath: key.map(certificates.path), passphrase: passphrase)
+        let text = try await Self.text { $0.identity = identity }
+        #expect(text.contains(words))
+        if let passphrase { #expect(!text.contains(passphrase)) }
+    }
+
+    @Test func descriptionsShowNoSecret() throws {
+        var settings = TLSSettings()
+        settings.identity = ClientIdentity(certificatePath: "c.pem", keyPath: "k.pem", passphrase: "s3cret")
+        var dumped = ""
+        dump(settings, to: &dumped)
+        for text in [String(describing: settings), String(reflecting: settings), dumped] {
+            #expect(text.contains("k.pem"))
+            #expect(!text.contains("s3cret"))
+        }
+        let der = ClientIdentity(chain: [[1]], privateKey: [222, 173])
+        #expect(!String(describing: der).contains("222"))
+    }
+}
