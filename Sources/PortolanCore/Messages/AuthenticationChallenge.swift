@@ -10,7 +10,7 @@ public final class AuthenticationChallenge: Sendable {
     public let proposedCredential: Credential?
     /// How many answers to this question were wrong so far.
     public let previousFailureCount: Int
-    /// Why the last answer was wrong.
+    /// Why the last answer was wrong; of a question of server trust, why default handling would not trust the server, `nil` where it would.
     public let previousError: LoadError?
     let reply: Reply<ChallengeAnswer>
 

@@ -44,9 +44,9 @@ import Testing
 
     @Test func theTimeOfAnAnswerIsNotTheNetworks() async throws {
         let (server, stalled) = (try await SecureServer("good"), try await SecureServer(nil, .silence))
-        let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(3) }
+        let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(5) }
         let questions = Questions()
-        async let outcome = loads.load(server.url) { questions.ask($0) }
+        async let outcome = loads.load(server.url, asking: questions)
         let challenge = try await questions.next()
         // One that began later has met the limit by now.
         #expect(try await loads.load(stalled.url).code == .timedOut)

@@ -43,6 +43,12 @@ struct SecureLoads {
         return Outcome(task: task, delegate: delegate)
     }
 
+    /// A load whose questions the test answers.
+    func load(_ url: String, asking questions: Questions) async throws -> Outcome {
+        defer { questions.close() }
+        return try await load(url) { questions.ask($0) }
+    }
+
     func load(_ url: String, answering answer: ChallengeAnswer) async throws -> Outcome {
         try await load(url) { $0.answer(answer) }
     }
@@ -70,6 +76,11 @@ final class Questions: Sendable {
 
     func next() async throws -> AuthenticationChallenge {
         for await challenge in stream { return challenge }
-        throw CancellationError()
+        throw Unasked()
     }
+
+    /// The load ended without a question.
+    struct Unasked: Error {}
+
+    func close() { continuation.finish() }
 }

@@ -105,7 +105,7 @@ import Testing
         for name in ["good", "self"] {
             let server = try await SecureServer(name)
             let questions = Questions()
-            async let outcome = SecureLoads().load(server.url) { questions.ask($0) }
+            async let outcome = SecureLoads().load(server.url, asking: questions)
             let challenge = try await questions.next()
             // A whole other load goes by: what had been sent by then would have come.
             _ = try await SecureLoads().load(server.url, answering: .use(.serverTrust))
@@ -159,7 +159,7 @@ import Testing
         let server = try await SecureServer("good")
         let loads = try SecureLoads { $0.connections.perHost = 1 }
         let questions = Questions()
-        async let first = loads.load(server.url) { questions.ask($0) }
+        async let first = loads.load(server.url, asking: questions)
         let challenge = try await questions.next()
         let second = RecordingDelegate()
         loads.loader.task(for: try Request(server.url), delegate: second).resume()
@@ -192,7 +192,7 @@ import Testing
     @Test func aServerThatClosesWhileItIsJudgedFailsTheLoad() async throws {
         let server = try await SecureServer("good")
         let questions = Questions()
-        async let outcome = SecureLoads().load(server.url) { questions.ask($0) }
+        async let outcome = SecureLoads().load(server.url, asking: questions)
         let challenge = try await questions.next()
         await server.wait(for: .secured(nil))
         server.closeAll()
