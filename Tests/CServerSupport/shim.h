@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// Calls that give a descriptor which no child inherits, not even one that another thread starts at that moment: accept4(2), pipe2(2), eventfd(2).
+/// Calls that give a descriptor which no child inherits, not even one that another thread starts at that moment: accept4(2), pipe2(2), eventfd(2);
+/// and one that has a child inherit none: posix_spawn_file_actions_addclosefrom_np(3).
 /// Declared here, because Swift's Glibc module is made without the GNU extensions.
 #ifndef PORTOLAN_SERVER_SUPPORT_H
 #define PORTOLAN_SERVER_SUPPORT_H
 
+#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 extern int pipe2(int ends[2], int flags);
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 
 #endif

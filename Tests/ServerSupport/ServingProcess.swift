@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CServerSupport
 import Glibc
 
 /// `Tests/Servers/serve`: it ends when its standard input does, and nobody else has the other end of that, so it ends with this process, however this ends.
@@ -40,6 +41,8 @@ final class ServingProcess: Sendable {
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_adddup2(&actions, input.number, 0)
         unsafe posix_spawn_file_actions_adddup2(&actions, output.number, 1)
+        // Sockets that others open without O_CLOEXEC would stay open in it, and their peers would not see them closed.
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
 
         // The threads of Swift's pools have every signal blocked, and a child would inherit that.
         var attributes = posix_spawnattr_t()

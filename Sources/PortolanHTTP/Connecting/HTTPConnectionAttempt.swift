@@ -104,6 +104,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
             .channelInitializer { [self] channel in
                 guard completion != nil else { return channel.close() }
                 channels.append(channel)
+                channel.keepFromChildren()
                 return channel.eventLoop.makeSucceededVoidFuture()
             }
         let connected =

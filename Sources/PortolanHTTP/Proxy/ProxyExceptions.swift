@@ -2,8 +2,9 @@
 
 /// The hosts that are loaded without a proxy: what `no_proxy` lists.
 ///
-/// As curl 7.88 reads it (run), but for three things that it passes over and that can mean only one thing: blanks alone separate entries too, an
-/// IPv6 address may have its brackets, and a block of no bits (`0.0.0.0/0`) is every address of its family.
+/// As curl 7.88 reads it (run, row by row of the tests), but that it passes over what can mean only one thing: `*` between blanks, a block of
+/// no bits (`0.0.0.0/0`, every address of its family), blocks of IPv6, and an IPv6 address in brackets or not in its shortest form; and that it
+/// takes `10.0.0.0/8x` for a block, which is no entry here.
 struct ProxyExceptions: Sendable {
     private enum Entry {
         case address(IPAddress, bits: Int)

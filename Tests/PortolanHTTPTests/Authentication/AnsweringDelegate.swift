@@ -20,7 +20,7 @@ final class AnsweringDelegate: LoadDelegate {
     private let whenAsked: @Sendable () -> Void
 
     /// - Parameter answer: `nil` keeps the challenge without an answer.
-    init(whenAsked: @escaping @Sendable () -> Void = {}, _ answer: @escaping Answer) {
+    init(_ answer: @escaping Answer, whenAsked: @escaping @Sendable () -> Void = {}) {
         self.answer = answer
         self.whenAsked = whenAsked
     }

@@ -181,7 +181,7 @@ struct AuthenticationLoadTests {
     @Test func aLoadThatIsCancelledWhileItAsksLeavesNothingBehind() async throws {
         let server = try Self.server(Self.refusal)
         let asked = try Gate()
-        let delegate = AnsweringDelegate(whenAsked: { asked.open() }) { _ in nil }
+        let delegate = AnsweringDelegate({ _ in nil }, whenAsked: { asked.open() })
         let loader = Loader.http()
         let url = server.url()
         let load = Task { try await loader.data(for: Request(url), delegate: delegate) }

@@ -119,7 +119,7 @@ struct ForwardProxyTests {
         let second = try ScriptedServer(ScriptedServer.answering(Self.success))
         let first = try ScriptedServer(
             ScriptedServer.answering(Self.refusal),
-            ScriptedServer.answering("HTTP/1.1 302 There\r\nLocation: http://other.test/\r\nContent-Length: 0\r\n\r\n"))
+            ScriptedServer.answering("HTTP/1.1 302 There\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"))
         let loader = Loader.http(.proxy(Self.authority(first)))
         let delegate = Rerouting(to: Self.authority(second))
         let (body, _) = try await loader.data(for: Request("http://origin.test/"), delegate: delegate)

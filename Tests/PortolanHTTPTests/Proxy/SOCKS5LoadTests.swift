@@ -85,6 +85,15 @@ struct SOCKS5LoadTests {
         try await proxy.waitUntilClosed()
     }
 
+    @Test func anOriginsOwn407InTheTunnelAsksForNothing() async throws {
+        let refusal = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 2\r\n\r\nno"
+        let proxy = try ScriptedServer(
+            [.receive(3), .send([5, 0]), .receive(Self.request.count), .send(Self.reply), .receiveHead, .send(text: refusal)])
+        let delegate = AnsweringDelegate(passwords: "p1")
+        #expect(try await Self.load(Self.loader(proxy), delegate) == "no")
+        #expect(delegate.asked.isEmpty && proxy.connections.count == 1)
+    }
+
     /// As on a connection without a proxy, where the server speaks first.
     @Test func whatComesWithTheReplyIsTheTunnels() async throws {
         let proxy = try ScriptedServer([

@@ -122,11 +122,20 @@ struct TunnelTests {
 
     @Test func aProxyThatSaysNothingIsNamedWhenTimeIsUp() async throws {
         let proxy = try ScriptedServer([.receiveHead, .stall])
-        let error = try await Self.failure(Self.loader(proxy) { $0.connections.connectTimeout = .milliseconds(100) })
+        let error = try await Self.failure(Self.loader(proxy) { $0.connections.connectTimeout = .seconds(2) })
         #expect(
             error?.code == .timedOut && error?.message.contains("the proxy http://127.0.0.1:\(proxy.port)") == true,
             "\(error?.message ?? "")")
         try await proxy.waitUntilClosed()
+    }
+
+    @Test func anOriginThatSaysNothingIsNamedByItsAddress() async throws {
+        let port = try BlackHolePort()
+        let loader = Loader.http { $0.connections.connectTimeout = .milliseconds(100) }
+        let error = try await Self.failure(loader, request: Request("https://127.0.0.1:\(port.port)/"))
+        #expect(
+            error?.code == .timedOut && error?.message.contains(": 127.0.0.1 port \(port.port) did not answer") == true,
+            "\(error?.message ?? "")")
     }
 
     @Test func aLoadThatIsCancelledMeanwhileLeavesNoConnection() async throws {

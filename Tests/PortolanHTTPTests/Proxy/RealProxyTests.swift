@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import PortolanCore
+import PortolanHTTP
+import ServerSupport
+import Testing
+
+@Suite("Through squid and microsocks", .timeLimit(.minutes(2)))
+struct RealProxyTests {
+    private let servers: TestServers
+
+    init() throws {
+        servers = try TestServers.shared
+    }
+
+    /// - Parameter scheme: in place of the endpoint's.
+    private func proxy(_ server: TestServer, scheme: String? = nil, user: String = "") throws -> ProxyPolicy {
+        let endpoint = try servers.endpoint(server)
+        return .proxy("\(scheme ?? endpoint.scheme)://\(user)127.0.0.1:\(endpoint.port)")
+    }
+
+    private var user: String { "\(servers.user):\(servers.password)@" }
+
+    private func text(_ url: String, _ loader: Loader, _ delegate: AnsweringDelegate? = nil) async throws -> String {
+        String(decoding: try await loader.data(for: Request(url), delegate: delegate).0, as: UTF8.self)
+    }
+
+    @Test func squidForwardsAndItsLogSaysSo() async throws {
+        let url = try servers.url(.nginxHTTP, "/hello.txt?forwarded", host: "127.0.0.1")
+        let loader = try Loader.http(proxy(.squidOpen))
+        #expect(try await text(url, loader) == "Hello\n")
+        #expect(try await text(url, loader) == "Hello\n")
+        #expect(try await servers.line(of: .squidLog, with: "GET \(url)").contains("/200"))
+    }
+
+    @Test func squidTunnelsAndItsLogSaysSo() async throws {
+        let port = try servers.endpoint(.nginxHTTPS1).port
+        let loader = try Loader.http(proxy(.squidOpen)) { $0.connections.idleTimeout = .milliseconds(10) }
+        // `try?` because whether the certificate is trusted is not the question here.
+        _ = try? await loader.data(from: "https://localhost:\(port)/hello.txt")
+        _ = try await servers.line(of: .squidLog, with: "/200 CONNECT localhost:\(port)")
+    }
+
+    @Test func squidKnowsTheUserOfItsURLAndTheDelegates() async throws {
+        let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
+        #expect(try await text(url, .http(proxy(.squidLocked, user: user))) == "Hello\n")
+        let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong", servers.password)
+        #expect(try await text(url, .http(proxy(.squidLocked)), delegate) == "Hello\n")
+        #expect(delegate.asked.map(\.failures) == [0, 1])
+        #expect(delegate.asked.map(\.space.realm) == ["Strait", "Strait"])
+        let (_, response) = try await Loader.http(proxy(.squidLocked)).data(from: url)
+        #expect(response.status?.code == 407)
+    }
+
+    @Test func squidMakesNoTunnelForAStranger() async throws {
+        let url = try servers.url(.nginxHTTPS1, "/hello.txt")
+        let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong")
+        let error = await #expect(throws: LoadError.self) { try await text(url, .http(proxy(.squidLocked)), delegate) }
+        #expect(error?.code == .authenticationRequired && error?.message.contains("'407 ") == true)
+        #expect(delegate.asked.map(\.failures) == [0, 1])
+    }
+
+    @Test func aServersOwnPasswordPassesTheProxy() async throws {
+        let url = try servers.url(.nginxHTTP, "/private/secret.txt", host: "127.0.0.1")
+        let delegate = AnsweringDelegate(user: servers.user, passwords: servers.password)
+        let direct = try await text(url, .http(), delegate)
+        #expect(try await text(url, .http(proxy(.squidLocked, user: user)), delegate) == direct)
+        #expect(delegate.asked.map(\.space.realm) == ["Harbour", "Harbour"])
+    }
+
+    @Test(arguments: ["socks5", "socks5h"])
+    func microsocksLeadsOnAndItsLogSaysSo(_ scheme: String) async throws {
+        let port = try servers.endpoint(.nginxHTTP).port
+        #expect(try await text("http://localhost:\(port)/hello.txt", .http(proxy(.socksOpen, scheme: scheme))) == "Hello\n")
+        let log = try await servers.line(of: .socksOpenLog, with: ":\(port)")
+        #expect(log.contains("connected to"))
+        #expect(try await text("http://localhost:\(port)/hello.txt", .http(proxy(.socksLocked, scheme: scheme, user: user))) == "Hello\n")
+        _ = try await servers.line(of: .socksLockedLog, with: ":\(port)")
+    }
+
+    @Test func microsocksKnowsTheDelegatesUser() async throws {
+        let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
+        let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong", servers.password)
+        #expect(try await text(url, .http(proxy(.socksLocked, scheme: "socks5h")), delegate) == "Hello\n")
+        #expect(delegate.asked.map(\.failures) == [0, 1])
+    }
+
+    @Test func microsocksSaysWhyItReachesNobody() async throws {
+        let port = try RefusingPort()
+        let error = await #expect(throws: LoadError.self) {
+            try await text("http://127.0.0.1:\(port.port)/", .http(proxy(.socksOpen, scheme: "socks5h")))
+        }
+        #expect(error?.code == .cannotConnect && error?.message.contains("connection refused") == true, "\(error?.message ?? "")")
+    }
+}
