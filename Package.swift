@@ -71,7 +71,8 @@ let package = Package(
             name: "ServerSupport", dependencies: ["PortolanCore", "CServerSupport"], path: "Tests/ServerSupport", swiftSettings: strict),
         // What `make fuzz` runs, for FuzzReplayTests; no product.
         .target(
-            name: "FuzzTargets", dependencies: ["Portolan", "PortolanHTTP", logging], path: "Fuzzing/Targets", swiftSettings: strict),
+            name: "FuzzTargets", dependencies: ["Portolan", "PortolanCoding", "PortolanHTTP", logging], path: "Fuzzing/Targets",
+            swiftSettings: strict),
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [

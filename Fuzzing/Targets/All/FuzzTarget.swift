@@ -30,6 +30,7 @@ extension FuzzTarget {
     public static let chunked = FuzzTarget("chunked") { input throws(Finding) in
         try ResponseJudge.judge(input, after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
     }
+    public static let coding = FuzzTarget("coding") { input throws(Finding) in try CodingCase(input).judge() }
 
-    public static let all = [data, mime, url, manifest, events, gzip, head, chunked]
+    public static let all = [data, mime, url, manifest, events, gzip, head, chunked, coding]
 }

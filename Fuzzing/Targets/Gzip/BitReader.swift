@@ -15,6 +15,9 @@ struct BitReader {
     /// Whether every byte was taken, or begun.
     var isAtEnd: Bool { index == bytes.count }
 
+    /// How many bytes were taken, or begun.
+    var position: Int { bit == 0 ? index : index + 1 }
+
     /// The next byte, where it begins here and is not taken; 0 at the end.
     var upcoming: UInt8 { isAtEnd ? 0 : bytes[index] }
 

@@ -9,10 +9,17 @@ enum GzipStop: Error {
     case overLimit
 }
 
-/// What a gzip file holds, by the words of its RFCs, bit by bit, to compare the plugin with.
+/// What gzip or deflate data hold, by the words of their RFCs, bit by bit, to compare the plugin and http: with.
 ///
-/// Source: RFC 1952, section 2; RFC 1951, section 3.2.
+/// Source: RFC 1952, section 2; RFC 1951, section 3.2; RFC 1950, section 2.2.
 struct GzipReference {
+    enum Format {
+        /// A file: members, and zero bytes after the last one.
+        case file
+        /// The content codings: nothing at all is nothing, and whatever comes after the end is passed over.
+        case gzipCoding, deflateCoding
+    }
+
     private(set) var body: [UInt8] = []
     /// `nil`: it is sound, and `body` is all of it.
     private(set) var stop: GzipStop?
@@ -21,10 +28,19 @@ struct GzipReference {
     private let limit: Int
 
     /// - Parameter limit: as soon as more bytes than this have come out, it ends.
-    init(_ file: [UInt8], limit: Int) {
+    init(_ file: [UInt8], limit: Int, as format: Format = .file) {
         bits = BitReader(file)
         self.limit = limit
-        do throws(GzipStop) { try readFile() } catch { stop = error }
+        if file.isEmpty, format != .file { return }
+        do throws(GzipStop) {
+            switch format {
+            case .file: try readFile()
+            case .gzipCoding: try readMembers(of: file)
+            case .deflateCoding: try readDeflate(file)
+            }
+        } catch {
+            stop = error
+        }
     }
 
     // MARK: The format around the data
@@ -35,6 +51,28 @@ struct GzipReference {
         while !bits.isAtEnd {
             if try bits.byte() != 0 { throw .malformed }
         }
+    }
+
+    /// Members as long as one begins behind the last.
+    private mutating func readMembers(of data: [UInt8]) throws(GzipStop) {
+        repeat { try readMember() } while data[bits.position...].starts(with: [0x1F, 0x8B])
+    }
+
+    /// A zlib stream where its header is one, otherwise the data alone.
+    private mutating func readDeflate(_ data: [UInt8]) throws(GzipStop) {
+        if data.count == 1, data[0] & 0xF == 8 { throw .cut }
+        guard data[0] & 0xF == 8, data[0] >> 4 < 8, (Int(data[0]) * 256 + Int(data[1])) % 31 == 0 else { return try inflate() }
+        if data[1] & 0x20 != 0 { throw .malformed }  // a dictionary
+        _ = try bits.bits(16)
+        try inflate()
+        bits.skipToByte()
+        var (low, high): (UInt32, UInt32) = (1, 0)
+        for byte in body {
+            low = (low + UInt32(byte)) % 65521
+            high = (high + low) % 65521
+        }
+        let check = try bits.number(bytes: 4)
+        guard check.byteSwapped == high << 16 | low else { throw .malformed }
     }
 
     private mutating func readMember() throws(GzipStop) {

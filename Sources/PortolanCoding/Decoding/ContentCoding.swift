@@ -31,14 +31,14 @@ extension HTTPFields {
     ///
     /// Source: RFC 9110 §5.6.1, §8.4.
     package var contentCodings: [String] {
-        guard contains(.contentEncoding) else { return [] }
-        return self[values: .contentEncoding]
-            .flatMap { $0.split(separator: ",") }
-            .map { element in
-                let isBlank = { (character: Character) in character == " " || character == "\t" }
-                return element.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
-            }
-            .map { String($0).lowercased() }
-            .filter { !$0.isEmpty && $0 != "identity" }
+        guard let value = self[.contentEncoding] else { return [] }
+        if value == "gzip" { return [value] }  // nearly always
+        return value.utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
+            let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+            var name = element.drop(while: isBlank)
+            while let last = name.last, isBlank(last) { name.removeLast() }
+            let text = String(decoding: name, as: UTF8.self).lowercased()
+            return text.isEmpty || text == "identity" ? nil : text
+        }
     }
 }

@@ -43,9 +43,15 @@ package struct MultipartReplacement: BodyTransform {
         hasBody = request.method != .head
     }
 
+    /// Whether the response is of the kind.
+    static func mayTakeApart(_ response: Response) -> Bool {
+        response.status == .ok && response.mimeType?.essence == "multipart/x-mixed-replace"
+    }
+
     package mutating func begin(_ response: inout Response) throws(LoadError) -> BodyTreatment {
-        guard hasBody, response.status == .ok, response.remainingContentCodings.isEmpty else { return .passes }
-        guard let type = response.mimeType, type.essence == "multipart/x-mixed-replace" else { return .passes }
+        guard hasBody, Self.mayTakeApart(response), response.remainingContentCodings.isEmpty, let type = response.mimeType else {
+            return .passes
+        }
         // A field's bytes came as ISO-8859-1.
         let boundary = (type[parameter: "boundary"] ?? "").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         guard !boundary.isEmpty, boundary.count <= Self.longestBoundary else { return .passes }

@@ -126,18 +126,32 @@ import Testing
     @Test func codedPartsComeOutThroughEveryPause() throws {
         let text = Array("--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b--".utf8)
         let count = UInt8(text.count)
-        let coded = [0x01, count, 0, ~count, 0xFF] + text
+        let coded = [0x01, count, 0, ~count, 0xFF] + text  // a stored block
+        let outer = try MultipartBody.response("multipart/x-mixed-replace;boundary=b", fields: [.contentEncoding: "deflate"])
         for rhythm in 1...4 {
             for pieces in [[coded], coded.map { [$0] }] {
                 let client = RecordingClient { index, _ in index % rhythm == 0 ? .pause : .keepGoing }
-                let request = try Request("http://a/")
-                let stage = ContentDecodingStage(for: request, next: MultipartReplaceStage(for: request, next: client))
-                let outer = try MultipartBody.response("multipart/x-mixed-replace;boundary=b", fields: [.contentEncoding: "deflate"])
+                let stage = try #require(BodyStages().make(for: outer, to: try Request("http://a/"), client: client))
                 #expect(StagedLoad(outer, pieces).play(to: stage) { stage.resume() })
                 #expect(MultipartBody.parts(client).map(\.data) == ["one", "two"])
                 #expect(client.events.last == .finished)
             }
         }
+    }
+
+    @Test func stagesAreMadeWhereTheyAreNeeded() throws {
+        let request = try Request("http://a/")
+        let client = RecordingClient()
+        let multipart = "multipart/x-mixed-replace;boundary=b"
+        let plain = try MultipartBody.response("text/plain")
+        #expect(BodyStages().make(for: plain, to: request, client: client) == nil)
+        let coded = try MultipartBody.response("text/plain", fields: [.contentEncoding: "br"])
+        #expect(BodyStages().make(for: coded, to: request, client: client) is ContentDecodingStage)
+        let parts = try MultipartBody.response(multipart)
+        #expect(BodyStages().make(for: parts, to: request, client: client) is MultipartReplaceStage)
+        let both = try MultipartBody.response(multipart, fields: [.contentEncoding: "gzip"])
+        let outer = try #require(BodyStages().make(for: both, to: request, client: client) as? ContentDecodingStage)
+        #expect(outer.next is MultipartReplaceStage)
     }
 
     // MARK: Any boundary, any data

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanCoding
+@_spi(Fuzzing) import PortolanHTTP
+
+/// A coded body, or one of several parts, through the stages of http: what comes is what the references make of it in one go, however it is cut and paused.
+///
+/// The input's first byte says which codings there are, whether there are parts, and which limit; the second in which pieces it comes and when the client pauses.
+struct CodingCase {
+    private let codings: [GzipReference.Format]
+    private let boundary: String
+    private let limit: Int
+    private let seed: UInt8
+    private let body: [UInt8]
+
+    private static let multipart: MultipartLimits = MultipartLimits(maximumHeadBytes: 200, maximumFields: 8)
+
+    init(_ input: [UInt8]) {
+        var source = ByteSource(input)
+        let mode = source.next()
+        codings = [[], [.gzipCoding], [.deflateCoding], [.deflateCoding, .gzipCoding]][Int(mode & 3)]
+        let hasParts = codings.isEmpty || mode & 4 != 0
+        boundary = hasParts ? ["b", "--b", "-b-", "ab"][Int(mode >> 4 & 3)] : ""
+        // The larger one is more than one buffer.
+        limit = mode & 8 != 0 ? 100 : 150_000
+        seed = source.next()
+        body = source.takeRest()
+    }
+
+    func judge() throws(Finding) {
+        let (expected, decoded) = reference()
+        try judge([body[...]], pauseRhythm: 0, expected, decoded)
+        try judge([body[...]], pauseRhythm: 1, expected, decoded)
+        try judge(body.indices.map { body[$0...$0] }, pauseRhythm: Int(seed & 3), expected, decoded)
+        try judge(pieces, pauseRhythm: Int(seed >> 2 & 3), expected, decoded)
+    }
+
+    // MARK: What is expected
+
+    /// The parts, and why the codings end early.
+    private func reference() -> (MultipartReference, GzipStop?) {
+        var (bytes, stop): ([UInt8], GzipStop?) = (body, nil)
+        for format in codings.reversed() {
+            let level = GzipReference(bytes, limit: limit, as: format)
+            bytes = Array(level.body.prefix(limit))
+            // What ends early because another coding did is not the one to blame.
+            switch (level.stop, stop) {
+            case (nil, _), (.cut, .some): break
+            case (.some(let own), _): stop = own
+            }
+        }
+        guard !boundary.isEmpty else { return (MultipartReference(whole: bytes), stop) }
+        return (MultipartReference(bytes, boundary: Array(boundary.utf8), limits: Self.multipart), stop)
+    }
+
+    private func judge(
+        _ pieces: [ArraySlice<UInt8>], pauseRhythm: Int, _ expected: MultipartReference, _ stop: GzipStop?
+    ) throws(Finding) {
+        var play = PlayedBody.Play()
+        play.codings = codings.map { $0 == .gzipCoding ? "gzip" : "deflate" }.joined(separator: ", ")
+        play.contentType = boundary.isEmpty ? "" : "multipart/x-mixed-replace; boundary=\(boundary)"
+        play.pieces = pieces
+        play.decoding.maximumBytes = Int64(limit)
+        play.multipart = Self.multipart
+        play.pauseRhythm = pauseRhythm
+        play.endsInPause = seed & 64 != 0
+        guard let played = PlayedBody(play) else { throw Finding("nothing stands between the load and its client") }
+        let way = "\(pieces.count) pieces, pauses \(pauseRhythm)"
+        if let disorder = played.disorder { throw Finding("\(way): \(disorder)") }
+        let codes = expected.code.map { [$0] } ?? Self.codes(stop)
+        let code = played.error?.code
+        try require(
+            code.map(codes.contains) ?? codes.isEmpty,
+            "\(way): it ended with \(played.error.map { "\($0)" } ?? "the finish"), and not with \(codes)")
+        // What was held back as the start of a delimiter is lost with a failure.
+        let mayLack = codes.isEmpty || boundary.isEmpty ? 0 : boundary.utf8.count + 4
+        try require(played.parts.count == expected.parts.count, "\(way): \(played.parts.count) parts came, of \(expected.parts.count)")
+        for (index, (part, whole)) in zip(played.parts, expected.parts).enumerated() {
+            let lacks = whole.count - part.count
+            try require(
+                part.isStart(of: whole) && (lacks == 0 || lacks <= mayLack && index == expected.parts.count - 1),
+                "\(way): part \(index) is \(part.count) bytes, and not the \(whole.count) that were sent")
+        }
+    }
+
+    /// With which the load may fail; none where it is to finish.
+    private static func codes(_ stop: GzipStop?) -> [LoadError.Code] {
+        switch stop {
+        case nil: []
+        case .cut: [.truncated]
+        // zlib waits for two bytes of a header before it judges the first.
+        case .malformed: [.decodingFailed, .truncated]
+        case .overLimit: [.limitExceeded]
+        }
+    }
+
+    /// The body in pieces, of which none is empty, of lengths that the seed scatters.
+    private var pieces: [ArraySlice<UInt8>] {
+        var (pieces, rest, state): ([ArraySlice<UInt8>], ArraySlice<UInt8>, UInt32) = ([], body[...], UInt32(seed))
+        while !rest.isEmpty {
+            state = state &* 1_664_525 &+ 1_013_904_223
+            let count = 1 + Int(state >> 24) % (1 + Int(seed >> 3))
+            pieces.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return pieces
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanHTTP
+
+/// The parts of a multipart body that lies there as a whole, found by trying each place.
+///
+/// Source: RFC 2046, section 5.1; what http: forgives.
+struct MultipartReference {
+    /// The data of each part.
+    private(set) var parts: [[UInt8]] = []
+    /// Why it fails; `nil`: it does not.
+    private(set) var code: LoadError.Code?
+    private let bytes: [UInt8]
+    /// What a delimiter's line begins with.
+    private var line: [UInt8] = []
+    private let limits: MultipartLimits
+
+    /// A body that is one part.
+    init(whole: [UInt8]) {
+        bytes = []
+        limits = MultipartLimits()
+        parts = [whole]
+    }
+
+    init(_ bytes: [UInt8], boundary: [UInt8], limits: MultipartLimits) {
+        self.bytes = bytes
+        self.limits = limits
+        let lines = [[45, 45] + boundary] + (boundary.starts(with: [45, 45]) ? [boundary] : [])
+        let first = bytes.indices.lazy.filter { $0 == 0 || bytes[$0 - 1] == 10 }.compactMap { start in
+            lines.first { Self.isAt(start, $0, bytes) }.map { (start, $0) }
+        }.first
+        guard let (start, line) = first else {
+            code = .badResponse
+            return
+        }
+        self.line = line
+        do throws(LoadError) { try read(from: start + line.count) } catch { code = error.code }
+        if code == nil, parts.isEmpty { code = .badResponse }
+    }
+
+    private static func isAt(_ start: Int, _ line: [UInt8], _ bytes: [UInt8]) -> Bool { bytes[start...].starts(with: line) }
+
+    /// - Parameter start: behind the first boundary.
+    private mutating func read(from start: Int) throws(LoadError) {
+        var position = start
+        while true {
+            if bytes[position...].starts(with: [45, 45]) { return }
+            guard let feed = bytes[position...].firstIndex(of: 10) else { return }
+            guard let head = try readHead(from: feed + 1) else { return }
+            guard let end = findEnd(from: head.end, announced: head.length) else {
+                parts.append(Array(bytes[head.end...]))
+                return
+            }
+            parts.append(Array(bytes[head.end..<end.data]))
+            position = end.delimiter + line.count
+        }
+    }
+
+    // MARK: Heads
+
+    private func readHead(from start: Int) throws(LoadError) -> (end: Int, length: Int64?)? {
+        var (position, lines): (Int, [ArraySlice<UInt8>]) = (start, [])
+        while true {
+            let feed = bytes[position...].firstIndex(of: 10)
+            let end = feed.map { $0 + 1 } ?? bytes.count
+            if end - start > limits.maximumHeadBytes { throw LoadError(.limitExceeded, message: "") }
+            guard let feed else { return nil }
+            let line = bytes[position..<feed].last == 13 ? bytes[position..<feed - 1] : bytes[position..<feed]
+            position = end
+            if line.isEmpty { break }
+            lines.append(line)
+        }
+        return (position, try length(by: lines))
+    }
+
+    private func length(by lines: [ArraySlice<UInt8>]) throws(LoadError) -> Int64? {
+        var fields: [(name: String, value: [UInt8])] = []
+        var goesOn = false
+        for line in lines {
+            if line.first == 32 || line.first == 9 {
+                if goesOn { fields[fields.count - 1].value += line }
+                continue
+            }
+            let name = line.prefix { $0 != 58 }
+            goesOn = name.count < line.count && !name.isEmpty && name.allSatisfy(Self.isToken)
+            if goesOn { fields.append((String(decoding: name, as: UTF8.self).lowercased(), Array(line.dropFirst(name.count + 1)))) }
+        }
+        if fields.count > limits.maximumFields { throw LoadError(.limitExceeded, message: "") }
+        let lengths = fields.filter { $0.name == "content-length" }
+        guard lengths.count == 1, let value = lengths.first?.value else { return nil }
+        // What no field value may hold becomes a space.
+        let isBlank = { (byte: UInt8) in byte <= 32 || byte == 127 }
+        let digits = value.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
+        return Int64(String(decoding: digits, as: UTF8.self)).flatMap { $0 < 0 ? nil : $0 }
+    }
+
+    private static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+
+    // MARK: Data
+
+    /// Where a part's data end, and where the delimiter's line begins.
+    private func findEnd(from start: Int, announced: Int64?) -> (data: Int, delimiter: Int)? {
+        let length = announced.flatMap { $0 <= Int64(bytes.count - start) ? start + Int($0) : nil }
+        var lineStart = start
+        var flushed = start
+        for place in start...bytes.count {
+            if place > start, bytes[place - 1] == 10 { lineStart = place }
+            // By its length the part may end here, unless a delimiter has begun that may yet be one.
+            if place == length, place == lineStart || !line.starts(with: bytes[lineStart..<place]) {
+                (lineStart, flushed) = (place, place)
+            }
+            guard place == lineStart, Self.isAt(place, line, bytes) else { continue }
+            var end = place
+            if end > flushed, bytes[end - 1] == 10 { end -= 1 }
+            if end > flushed, end < place, bytes[end - 1] == 13 { end -= 1 }
+            return (end, place)
+        }
+        return nil
+    }
+}
