@@ -21,6 +21,7 @@ import Testing
         #expect(second.status == 0, "\(second.errors)")
         #expect(program.contents(of: "out") == "hello world")
         #expect(try program.files == ["out"])
+        try #require(server.requests.count == 2)
         #expect(!server.requests[0].contains { $0.hasPrefix("Range:") })
         #expect(server.requests[0].contains("Accept-Encoding: identity"))
         #expect(server.requests[1].contains("Range: bytes=6-"))

@@ -36,7 +36,7 @@ import Testing
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         #expect(events.suffix(2).compactMap { $0["event"] as? String } == ["metrics", "finished"])
         let requests = try #require(events.dropLast().last?["requests"] as? [[String: Any]])
-        #expect(requests.count == 2)
+        try #require(requests.count == 2)
         #expect(requests.map { $0["reused"] as? Bool } == [false, true])
         #expect(requests.allSatisfy { $0["protocol"] as? String == "http/1.1" && $0["tlsVersion"] is NSNull && $0["proxy"] is NSNull })
         #expect(requests.map { $0["bytesReceived"] as? Int } == [55, 43])
