@@ -28,7 +28,7 @@ struct GetCommand: ParsableCommand {
     func run() throws {
         let session = GetSession()
         try Interruption.observe { session.interrupt($0) }
-        var configuration = try http.configuration()
+        var configuration = http.configuration()
         request.adjust(&configuration)
         var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), tellsLog: output.isVerbose)
         setup.configuration.redirects.limit = request.redirectLimit

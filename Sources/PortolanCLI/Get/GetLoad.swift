@@ -116,17 +116,16 @@ final class GetLoad: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        for password in passwords { password.noteRedirect() }
+        passwords.noteRedirect()
         tell(task, .redirected(to: request, response))
         decide(.follow(request))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        let judged = passwords.lazy.map { ($0, $0.judge(challenge)) }.first { $0.1 != .leftAlone }
-        let verdict = judged?.1 ?? .leftAlone
+        let (verdict, answer) = passwords.judge(challenge)
         tell(task, .challenged(challenge.protectionSpace, failures: challenge.previousFailureCount, verdict))
         if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(by: challenge.protectionSpace))) }
-        challenge.answer(judged.map { $0.0.answer(for: $0.1) } ?? .performDefault)
+        challenge.answer(answer)
     }
 
     func loadTask(_ task: LoadTask, didBegin inner: LoadTask) {

@@ -19,12 +19,76 @@ struct HTTPOptions: ParsableArguments {
     @Flag(name: .customLong("http2"), help: .hidden)
     var usesHTTP2 = false
 
-    var proxyPasswords: PasswordAnswer? { nil }
+    @Option(
+        name: .customLong("cacert"), parsing: .unconditional,
+        help: ArgumentHelp("Trust the authorities in this file or folder, and no others.", valueName: "file"), completion: .file())
+    var authorities: String?
 
-    func configuration() throws(Failure) -> HTTPConfiguration {
+    @Option(
+        name: [.customShort("E"), .customLong("cert")], parsing: .unconditional,
+        help: ArgumentHelp("Show this certificate to servers that ask for one.", valueName: "file"), completion: .file())
+    var certificate: String?
+
+    @Option(
+        name: .customLong("key"), parsing: .unconditional,
+        help: ArgumentHelp("The certificate's key, where it is not in the same file.", valueName: "file"), completion: .file())
+    var key: String?
+
+    @Option(
+        name: .customLong("pass"), parsing: .unconditional, help: ArgumentHelp("What the key is encrypted with.", valueName: "passphrase"))
+    var passphrase: String?
+
+    @Flag(name: [.customShort("k"), .customLong("insecure")], help: "Trust every server, whoever it is.")
+    var trustsEveryServer = false
+
+    @Option(
+        name: [.customShort("x"), .customLong("proxy")], parsing: .unconditional,
+        help: ArgumentHelp(
+            "Connect through this proxy, '[http://|socks5://|socks5h://]host[:port]', instead of those that the environment names; '' for none.",
+            valueName: "url"))
+    var proxy: String?
+
+    @Option(
+        name: .customLong("noproxy"), parsing: .unconditional,
+        help: ArgumentHelp("Hosts for which no proxy is used, as in the variable no_proxy.", valueName: "hosts"))
+    var directHosts: String?
+
+    @Option(
+        name: [.customShort("U"), .customLong("proxy-user")], parsing: .unconditional,
+        help: ArgumentHelp("Answer a proxy that asks for a user name and password with these.", valueName: "user:password"))
+    var proxyUser: String?
+
+    func validate() throws {
+        if certificate == nil, key != nil || passphrase != nil {
+            throw ValidationError("--key and --pass belong to --cert; name the certificate")
+        }
+        if let proxyUser, !proxyUser.contains(":") { throw ValidationError("--proxy-user: write user:password") }
+        if proxy == nil, let directHosts, directHosts != "*" {
+            throw ValidationError("--noproxy names exceptions of --proxy; those of the environment's proxies stand in no_proxy")
+        }
+    }
+
+    var proxyPasswords: PasswordAnswer? {
+        proxyUser.map { PasswordAnswer(argument: $0, for: .proxy) }
+    }
+
+    /// Files are read when the first secure connection is opened.
+    func configuration() -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
         if let connectTimeout { configuration.connections.connectTimeout = connectTimeout }
         if usesHTTP1 { configuration.allowsHTTP2 = false }
+        if let authorities { configuration.tls.trustRoots = .only([.file(path: authorities)]) }
+        if let certificate {
+            configuration.tls.identity = ClientIdentity(certificatePath: certificate, keyPath: key, passphrase: passphrase)
+        }
+        if trustsEveryServer { configuration.tls.verification = .none }
+        if let policy = proxyPolicy { configuration.proxies = policy }
         return configuration
+    }
+
+    /// `nil`: what the environment says.
+    private var proxyPolicy: ProxyPolicy? {
+        if proxy?.isEmpty == true || directHosts == "*" { return .direct }
+        return proxy.map { .proxy($0, except: directHosts ?? "") }
     }
 }

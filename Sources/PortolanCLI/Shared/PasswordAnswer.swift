@@ -93,3 +93,18 @@ final class PasswordAnswer: Sendable {
             message: "the user name and password were refused\(place.isEmpty ? "" : " by " + place.joined(separator: " of ")); check both")
     }
 }
+
+extension [PasswordAnswer] {
+    func noteRedirect() {
+        for password in self { password.noteRedirect() }
+    }
+
+    /// The word of the first that the challenge is for.
+    func judge(_ challenge: AuthenticationChallenge) -> (verdict: PasswordAnswer.Verdict, answer: ChallengeAnswer) {
+        for password in self {
+            let verdict = password.judge(challenge)
+            if verdict != .leftAlone { return (verdict, password.answer(for: verdict)) }
+        }
+        return (.leftAlone, .performDefault)
+    }
+}

@@ -19,9 +19,9 @@ struct StdioCommand: ParsableCommand {
     @OptionGroup var loader: LoaderOptions
 
     func run() throws {
-        let server = StdioServer()
+        let server = StdioServer(proxyPasswords: { http.proxyPasswords })
         try Interruption.observe { server.interrupt($0) }
-        var configuration = try http.configuration()
+        var configuration = http.configuration()
         // As many as there are loads, so that none waits for another one.
         configuration.connections.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)

@@ -7,11 +7,11 @@ import Synchronization
 /// One load of `stdio`: collects what comes, and hands it over in the end.
 final class StdioLoad: LoadDelegate {
     private let bodyLimit: Int
-    private let passwords: PasswordAnswer?
+    private let passwords: [PasswordAnswer]
     private let outcome = Mutex(StdioOutcome())
     private let whenEnded: @Sendable (LoadTask, StdioOutcome) -> Void
 
-    init(bodyLimit: Int, passwords: PasswordAnswer?, whenEnded: @escaping @Sendable (LoadTask, StdioOutcome) -> Void) {
+    init(bodyLimit: Int, passwords: [PasswordAnswer], whenEnded: @escaping @Sendable (LoadTask, StdioOutcome) -> Void) {
         self.bodyLimit = bodyLimit
         self.passwords = passwords
         self.whenEnded = whenEnded
@@ -51,17 +51,16 @@ final class StdioLoad: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        passwords?.noteRedirect()
+        passwords.noteRedirect()
         decide(.follow(request))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        guard let passwords else { return challenge.answer(.performDefault) }
-        let verdict = passwords.judge(challenge)
+        let (verdict, answer) = passwords.judge(challenge)
         if verdict == .refused {
             outcome.withLock { $0.error = PasswordAnswer.refusal(by: challenge.protectionSpace) }
         }
-        challenge.answer(passwords.answer(for: verdict))
+        challenge.answer(answer)
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {

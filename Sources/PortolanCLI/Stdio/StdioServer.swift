@@ -23,9 +23,15 @@ final class StdioServer: Sendable {
         var interruption: ExitStatus?
     }
 
+    /// For proxies that ask: of each load its own, for it counts.
+    private let proxyPasswords: @Sendable () -> PasswordAnswer?
     private let monitor = Monitor(State())
     /// Held while a line is written, so that lines stay whole.
     private let output = Mutex(())
+
+    init(proxyPasswords: @escaping @Sendable () -> PasswordAnswer? = { nil }) {
+        self.proxyPasswords = proxyPasswords
+    }
 
     /// Serves until the input ends and every answer is out.
     func serve(_ input: Descriptor, loaders: StdioLoaders) throws(Failure) {
@@ -91,7 +97,8 @@ final class StdioServer: Sendable {
 
     private func start(_ load: StdioLoadRequest, id: JSONValue, _ loader: Loader) {
         takePlace()
-        let delegate = StdioLoad(bodyLimit: Self.bodyLimit, passwords: load.passwords) { [self] task, outcome in
+        let delegate = StdioLoad(bodyLimit: Self.bodyLimit, passwords: [load.passwords, proxyPasswords()].compactMap { $0 }) {
+            [self] task, outcome in
             write(StdioAnswer.load(id: id, outcome))
             monitor.signalling { state in
                 state.running -= 1

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct HTTPOptionsTests {
+    private func configuration(_ arguments: String...) throws -> HTTPConfiguration {
+        try HTTPOptions.parse(arguments).configuration()
+    }
+
+    @Test func withoutOptionsTheConfigurationIsTheDefault() throws {
+        let (configuration, other) = (try configuration(), HTTPConfiguration())
+        #expect(configuration.proxies == .environment)
+        #expect(configuration.tls.trustRoots == .system && configuration.tls.verification == .full && configuration.tls.identity == nil)
+        #expect(configuration.allowsHTTP2 && configuration.connections == other.connections)
+    }
+
+    @Test func certificatesAreNamedByTheirFiles() throws {
+        let tls = try configuration("--cacert", "ca.pem", "--cert", "me.pem", "--key", "me.key", "--pass", "s3cr3t", "-k").tls
+        #expect(tls.trustRoots == .only([.file(path: "ca.pem")]))
+        #expect(tls.identity == ClientIdentity(certificatePath: "me.pem", keyPath: "me.key", passphrase: "s3cr3t"))
+        #expect(tls.verification == .none)
+        #expect(try configuration("-E", "both.pem").tls.identity == ClientIdentity(certificatePath: "both.pem"))
+    }
+
+    @Test func aProxyTakesThePlaceOfTheEnvironments() throws {
+        #expect(try configuration("-x", "socks5h://h:1").proxies == .proxy("socks5h://h:1"))
+        #expect(try configuration("--proxy", "h", "--noproxy", "a,b").proxies == .proxy("h", except: "a,b"))
+        #expect(try configuration("--proxy", "").proxies == .direct)
+        #expect(try configuration("--proxy", "h", "--noproxy", "*").proxies == .direct)
+        #expect(try configuration("--noproxy", "*").proxies == .direct)
+    }
+
+    @Test func connectionsAreAsTheyWereAskedFor() throws {
+        let configuration = try configuration("--connect-timeout", "0.5", "--http1.1", "--http2")
+        #expect(configuration.connections.connectTimeout == .milliseconds(500))
+        #expect(!configuration.allowsHTTP2)
+    }
+
+    @Test(arguments: [["--key", "k"], ["--pass", "p"], ["--proxy-user", "u"], ["--noproxy", "h"], ["--connect-timeout", "0"]])
+    func whatMeansNothingIsRefused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try HTTPOptions.parse(arguments) }
+    }
+}
