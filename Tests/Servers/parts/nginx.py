@@ -147,14 +147,10 @@ def statuses():
 
 
 def bench_servers(spot):
-    """Nothing that costs time: no log, no compression, no end to a connection; files through sendfile."""
+    """Nothing that costs time: no log, no compression, no end to a connection; files through sendfile, and NAME.gz for who accepts it."""
     program = spot.program("nginx")
     folder = spot.folder_for("bench")
-    root = spot.folder_for("bench-files")
-    (root / "1KiB").write_bytes(bytes(1024))
-    (root / "64KiB").write_bytes(bytes(65536))
-    (root / "1MiB").write_bytes(bytes(1 << 20))
-    sparse(root / "1GiB", 1 << 30)
+    root = spot.root or make_bench_files(spot.folder_for("bench-files"))
     http, https = spot.endpoint("bench.http", "http"), spot.endpoint("bench.https", "https")
     configuration = HEAD.format(folder=folder, level="error") + f"""
     access_log off;
@@ -163,6 +159,7 @@ def bench_servers(spot):
     keepalive_requests 1000000000;
     keepalive_timeout 3600s;
     open_file_cache max=16;
+    gzip_static on;
     default_type application/octet-stream;
     client_max_body_size 0;
     ssl_certificate {spot.authority.folder}/good.pem;
@@ -176,6 +173,14 @@ def bench_servers(spot):
         "location_placeholder",
         f"server {{ listen 127.0.0.1:{http}; {server} }} server {{ listen 127.0.0.1:{https} ssl http2; http2_max_concurrent_streams 1024; {server} }}")
     return [run(program, "bench", folder, configuration, [http, https])]
+
+
+def make_bench_files(root):
+    (root / "1KiB").write_bytes(bytes(1024))
+    (root / "64KiB").write_bytes(bytes(65536))
+    (root / "1MiB").write_bytes(bytes(1 << 20))
+    sparse(root / "1GiB", 1 << 30)
+    return root
 
 
 def run(program, name, folder, configuration, ports):

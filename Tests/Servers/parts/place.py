@@ -27,6 +27,8 @@ class Place:
         self.ipv6 = has_ipv6()
         self.authority = None
         self.site = None
+        # What the benchmarks' nginx serves, where it is not its own files.
+        self.root = None
 
     def __enter__(self):
         sweep()
