@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl. curl_easy_setopt is variadic, which Swift does not call: here is one function for each type of option that is used. */
+/* libcurl. curl_easy_setopt and its like are variadic, which Swift does not call: here is one function for each type of option that is used. */
 #ifndef BENCH_CURL_H
 #define BENCH_CURL_H
 
@@ -16,6 +16,18 @@ static inline CURLcode bench_curl_set_number(CURL *handle, CURLoption option, lo
 static inline CURLcode bench_curl_set_writer(CURL *handle, bench_curl_write writer, void *context) {
     CURLcode code = curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, writer);
     return code != CURLE_OK ? code : curl_easy_setopt(handle, CURLOPT_WRITEDATA, context);
+}
+
+static inline CURLMcode bench_curl_multi_set_number(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+/* What calls back where the caller watches the sockets and the time. */
+static inline CURLMcode bench_curl_multi_set_callbacks(
+    CURLM *multi, curl_socket_callback socket, curl_multi_timer_callback timer, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
+    if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    if (code == CURLM_OK) code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+    return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
 }
 
 #endif

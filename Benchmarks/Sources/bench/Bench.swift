@@ -11,7 +11,8 @@ struct Bench: AsyncParsableCommand {
         discussion: """
             BENCH_SLOW=ROW in the environment makes Portolan do that row's work three times in each run: to see it over its budget.
             Exit status: 0; 1 where a row could not be measured, or with --strict is over its budget; 64 where the command line is wrong.
-            """)
+            """,
+        subcommands: [MemoryReport.self])
 
     @Option(name: .customLong("row"), help: "Measure this row only. May be given several times.")
     var names: [String] = []
@@ -19,8 +20,8 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "How often everybody has a turn; the median counts.")
     var rounds = 7
 
-    @Option(help: "Where the results go, as JSON.")
-    var output = ".build/bench/results.json"
+    @Option(help: "Where the results go, as JSON. (default: .build/bench/results.json, with --grid grid.json)")
+    var output: String?
 
     @Option(help: "The folder for files that are made once.")
     var scratch = ".build/bench/files"
@@ -30,6 +31,12 @@ struct Bench: AsyncParsableCommand {
 
     @Option(help: "The command line that is started.")
     var portolan = ".build/benchmarks/release/portolan"
+
+    @Option(help: "The program that starts nginx for the http: rows.")
+    var servers = "Tests/Servers/serve"
+
+    @Flag(help: "Measure http: over the number of loads in flight and the size of the bodies, instead of the rows.")
+    var grid = false
 
     @Flag(help: "Let only Portolan do the work, for a profiler: nothing is judged, and no results are written.")
     var alone = false
@@ -42,33 +49,45 @@ struct Bench: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...1000).contains(rounds) else { throw ValidationError("--rounds \(rounds): give a number from 1 to 1000") }
+        let known = rows.map(\.name)
         let asked = names.map { ("--row", $0) } + (Self.slowRow.map { [("BENCH_SLOW", $0)] } ?? [])
-        guard let (source, name) = asked.first(where: { !RowMaker.names.contains($0.1) }) else { return }
-        throw ValidationError("\(source) \(name): there is no such row; there are \(RowMaker.names.joined(separator: ", "))")
+        guard let (source, name) = asked.first(where: { !known.contains($0.1) }) else { return }
+        throw ValidationError("\(source) \(name): there is no such row; there are \(known.joined(separator: ", "))")
     }
 
     func run() async throws {
-        if list { return Self.printList() }
-        let makers = RowMaker.all.filter { names.isEmpty || names.contains($0.name) }
-        if alone { return try await runAlone(makers) }
+        if list { return printList() }
+        Self.forgetProxies()
+        let makers = rows.filter { names.isEmpty || names.contains($0.name) }
+        let workshop = Workshop(
+            scratch: Self.absolute(scratch), plugins: Self.absolute(plugins), portolan: Self.absolute(portolan),
+            servers: Self.absolute(servers))
+        if alone { return try await runAlone(makers, workshop) }
         printHead()
         var results: [RowResult] = []
         for maker in makers {
-            if let result = await report(maker) { results.append(result) }
+            if let result = await report(maker, workshop) { results.append(result) }
         }
         try finish(results, of: makers.count)
     }
 
-    private func runAlone(_ makers: [RowMaker]) async throws {
+    private var rows: [RowMaker] { grid ? HTTPGrid.all : RowMaker.all }
+
+    /// Everything that is loaded is on this machine.
+    private static func forgetProxies() {
+        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] { unsafe unsetenv(name) }
+    }
+
+    private func runAlone(_ makers: [RowMaker], _ workshop: Workshop) async throws {
         for maker in makers {
-            let row = try make(maker)
+            let row = try make(maker, workshop)
             let (value, _) = try await Measurement(rounds: rounds).measure(row.withoutPeers)
             print("\(maker.name): \(Figure.short(value)) \(row.unit.rawValue)")
         }
     }
 
-    private static func printList() {
-        for maker in RowMaker.all { print(maker.name.padding(toLength: 16, withPad: " ", startingAt: 0) + maker.summary) }
+    private func printList() {
+        for maker in rows { print(maker.name.padding(toLength: 18, withPad: " ", startingAt: 0) + maker.summary) }
     }
 
     private func printHead() {
@@ -77,14 +96,14 @@ struct Bench: AsyncParsableCommand {
     }
 
     private func finish(_ results: [RowResult], of count: Int) throws {
-        try results.write(to: Self.absolute(output))
+        try results.write(to: Self.absolute(output ?? ".build/bench/\(grid ? "grid" : "results").json"))
         if results.count < count || (strict && !results.allSatisfy(\.within)) { throw ExitCode(1) }
     }
 
     /// Measures a row and prints its line; `nil` where that is not possible.
-    private func report(_ maker: RowMaker) async -> RowResult? {
+    private func report(_ maker: RowMaker, _ workshop: Workshop) async -> RowResult? {
         do {
-            let (row, result) = try await measure(maker)
+            let (row, result) = try await measure(maker, workshop)
             print(Table.line(for: result, peers: row.peers.map(\.name)))
             return result
         } catch {
@@ -93,8 +112,8 @@ struct Bench: AsyncParsableCommand {
         }
     }
 
-    private func measure(_ maker: RowMaker) async throws -> (Row, RowResult) {
-        let row = try make(maker)
+    private func measure(_ maker: RowMaker, _ workshop: Workshop) async throws -> (Row, RowResult) {
+        let row = try make(maker, workshop)
         let (value, peers) = try await Measurement(rounds: rounds).measure(row)
         let result = RowResult(
             name: maker.name, unit: row.unit.rawValue, value: value, peers: peers, budget: row.budget.text,
@@ -102,8 +121,7 @@ struct Bench: AsyncParsableCommand {
         return (row, result)
     }
 
-    private func make(_ maker: RowMaker) throws -> Row {
-        let workshop = Workshop(scratch: Self.absolute(scratch), plugins: Self.absolute(plugins), portolan: Self.absolute(portolan))
+    private func make(_ maker: RowMaker, _ workshop: Workshop) throws -> Row {
         let row = try maker.make(workshop)
         guard Self.slowRow == maker.name else { return row }
         return row.repeatingSubject(3)

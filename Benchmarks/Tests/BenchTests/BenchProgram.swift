@@ -24,29 +24,39 @@ struct BenchProgram {
     /// Lies beside the test bundle, four folders below the one in which `make bench-plugins` puts its libraries.
     private static let products = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])).deletingLastPathComponent()
     static let plugins = products.appendingPathComponent("../../../bench/plugins").standardizedFileURL.path
+    private static let servers = products.appendingPathComponent("../../../../Tests/Servers/serve").standardizedFileURL.path
 
-    /// Runs it to its end; what it writes goes through files, so that nothing waits for a pipe.
-    static func run(_ arguments: [String], slow: String? = nil) throws -> Outcome {
+    /// Where bench keeps its files, for the time of `body`.
+    static func withFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("bench-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let (output, errors, results) = (
-            folder.appendingPathComponent("out"), folder.appendingPathComponent("err"), folder.appendingPathComponent("results.json")
-        )
-        for file in [output, errors] { try Data().write(to: file) }
+        return try body(folder)
+    }
 
+    /// Runs it to its end; what it writes goes through files, so that nothing waits for a pipe.
+    static func run(_ arguments: [String], slow: String? = nil) throws -> Outcome {
+        try withFolder { folder in
+            let process = try start(arguments, in: folder, slow: slow)
+            process.waitUntilExit()
+            let written = FileManager.default.contents(atPath: folder.path + "/results.json")
+            return Outcome(
+                status: process.terminationStatus, output: try String(contentsOfFile: folder.path + "/out", encoding: .utf8),
+                errors: try String(contentsOfFile: folder.path + "/err", encoding: .utf8),
+                results: try written.map { try JSONDecoder().decode([Result].self, from: $0) } ?? [])
+        }
+    }
+
+    static func start(_ arguments: [String], in folder: URL, slow: String? = nil) throws -> Process {
+        for file in ["out", "err"] { try Data().write(to: folder.appendingPathComponent(file)) }
         let process = Process()
         process.executableURL = products.appendingPathComponent("bench")
-        process.arguments = arguments + ["--output", results.path, "--scratch", folder.path]
+        process.arguments =
+            ["--servers", servers] + arguments + ["--output", folder.path + "/results.json", "--scratch", folder.path]
         process.environment = ProcessInfo.processInfo.environment.merging(["BENCH_SLOW": slow ?? ""]) { $1 }
-        process.standardOutput = try FileHandle(forWritingTo: output)
-        process.standardError = try FileHandle(forWritingTo: errors)
+        process.standardOutput = try FileHandle(forWritingTo: folder.appendingPathComponent("out"))
+        process.standardError = try FileHandle(forWritingTo: folder.appendingPathComponent("err"))
         try process.run()
-        process.waitUntilExit()
-        let written = FileManager.default.contents(atPath: results.path)
-        return Outcome(
-            status: process.terminationStatus, output: try String(contentsOf: output, encoding: .utf8),
-            errors: try String(contentsOf: errors, encoding: .utf8),
-            results: try written.map { try JSONDecoder().decode([Result].self, from: $0) } ?? [])
+        return process
     }
 }

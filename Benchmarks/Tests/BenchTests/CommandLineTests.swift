@@ -9,8 +9,18 @@ struct CommandLineTests {
         #expect(
             names == [
                 "data-8MiB", "data-tiny", "file-1GiB", "registry-10", "registry-10000", "boundary-event", "boundary-bulk", "gzip",
-                "manifests-1000",
+                "manifests-1000", "http-get", "http-get-blocking", "http-get-async", "http-64", "http-1GiB", "http-1GiB-memory",
+                "http-gzip",
             ])
+    }
+
+    @Test func gridHasRowsOfItsOwn() throws {
+        let outcome = try BenchProgram.run(["--grid", "--list"])
+        let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+        #expect(names.count == 16)
+        #expect(names.first == "grid-1x1KiB")
+        #expect(names.last == "grid-1x1GiB", "more of them at once would take too long")
+        #expect(try BenchProgram.run(["--grid", "--row", "http-get"]).status == 64)
     }
 
     @Test func rowThatCannotBeMeasuredIsNamedAndFails() throws {

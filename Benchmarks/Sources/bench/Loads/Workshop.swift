@@ -2,15 +2,34 @@
 
 import Foundation
 import Portolan
+import Synchronization
 
 /// Where the rows find what they need, and keep what takes long to make.
-struct Workshop: Sendable {
+final class Workshop: Sendable {
     /// Files that the rows make, once.
     let scratch: String
     /// The plugin libraries.
     let plugins: String
     /// The command line that is started for the rows that measure its start.
     let portolan: String
+    /// What starts the servers.
+    private let servers: String
+    private let startedNginx = Mutex<NginxServer?>(nil)
+
+    init(scratch: String, plugins: String, portolan: String, servers: String) {
+        (self.scratch, self.plugins, self.portolan, self.servers) = (scratch, plugins, portolan, servers)
+    }
+
+    /// The server of the http: rows, started for the first of them; it serves ``scratch``.
+    func nginx() throws -> NginxServer {
+        try startedNginx.withLock { started in
+            if let started { return started }
+            try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
+            let new = try NginxServer(program: servers, root: scratch)
+            started = new
+            return new
+        }
+    }
 
     /// A loader with the handlers of a plugin library in front of the shared ones.
     func loader(withPlugin library: String) throws -> Loader {

@@ -13,9 +13,9 @@ struct Measurement {
         var samples = [[Double]](repeating: [], count: contenders.count)
         for _ in 0..<rounds {
             for (index, contender) in contenders.enumerated() {
-                let start = row.clock.now
+                let start = row.gauge.now
                 _ = try await contender.run()
-                samples[index].append(row.unit.value(nanoseconds: row.clock.now - start, amount: contender.amount))
+                samples[index].append(row.unit.value(cost: row.gauge.now - start, amount: contender.amount))
             }
         }
         let medians = samples.map(Self.median)

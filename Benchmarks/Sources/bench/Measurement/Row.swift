@@ -3,15 +3,15 @@
 /// A line of the table, ready to be measured: the same work, done by Portolan and by others.
 struct Row: Sendable {
     let unit: Unit
-    let clock: CPUClock
+    let gauge: Gauge
     let subject: Contender
     /// The first one is whom the budget names, if it names one.
     let peers: [Contender]
     let budget: Budget
 
-    init(unit: Unit, clock: CPUClock = .process, subject: Contender, peers: [Contender], budget: Budget) {
+    init(unit: Unit, gauge: Gauge = .process, subject: Contender, peers: [Contender], budget: Budget) {
         self.unit = unit
-        self.clock = clock
+        self.gauge = gauge
         self.subject = subject
         self.peers = peers
         self.budget = budget
@@ -19,28 +19,33 @@ struct Row: Sendable {
 
     /// With Portolan's work done so often in each run.
     func repeatingSubject(_ times: Int) -> Row {
-        Row(unit: unit, clock: clock, subject: subject.repeating(times), peers: peers, budget: budget)
+        Row(unit: unit, gauge: gauge, subject: subject.repeating(times), peers: peers, budget: budget)
     }
 
     var withoutPeers: Row {
-        Row(unit: unit, clock: clock, subject: subject, peers: [], budget: budget)
+        Row(unit: unit, gauge: gauge, subject: subject, peers: [], budget: budget)
     }
 }
 
-/// What a row's figures are, of processor time.
+/// What a row's figures are, of processor time or memory.
 enum Unit: String, Sendable {
     case gigabytesPerSecond = "GB/s"
     case nanoseconds = "ns"
     case microseconds = "µs"
     case milliseconds = "ms"
+    case secondsPerGigabyte = "s/GB"
+    case mebibytes = "MiB"
 
-    /// - Parameter amount: bytes for a rate, times for a duration.
-    func value(nanoseconds: Double, amount: Double) -> Double {
+    /// - Parameters:
+    ///   - cost: nanoseconds, or bytes of memory.
+    ///   - amount: bytes for a rate, times for a duration.
+    func value(cost: Double, amount: Double) -> Double {
         switch self {
-        case .gigabytesPerSecond: amount / nanoseconds
-        case .nanoseconds: nanoseconds / amount
-        case .microseconds: nanoseconds / amount / 1e3
-        case .milliseconds: nanoseconds / amount / 1e6
+        case .gigabytesPerSecond: amount / cost
+        case .nanoseconds, .secondsPerGigabyte: cost / amount
+        case .microseconds: cost / amount / 1e3
+        case .milliseconds: cost / amount / 1e6
+        case .mebibytes: cost / amount / 0x1p20
         }
     }
 }
@@ -55,6 +60,9 @@ struct Budget: Sendable {
         self.text = text
         self.isKept = isKept
     }
+
+    /// Of a row that is for knowledge only.
+    static let none = Budget("none") { _, _ in true }
 
     static func atLeast(_ limit: Double, _ unit: Unit) -> Budget {
         Budget("≥ \(Figure.short(limit)) \(unit.rawValue)") { value, _ in value >= limit }

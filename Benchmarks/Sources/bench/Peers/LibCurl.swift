@@ -1,37 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "libcurl": the easy interface, one handle for one load, with the largest buffer that it allows (512 KiB) and a write function
-// that takes the tally of the bytes where they are lent, as Portolan's delegate does. Only file: is asked of it here.
+// The peer "libcurl": the easy interface, one handle that is used again, and so its connection; with libcurl's own buffer of 16 KiB, or, as
+// "libcurl 512K", with one of 512 KiB. Of file: it has the large one.
 
 import CCurl
 import CTally
 
 enum LibCurl {
+    static let name = "libcurl"
+    static let nameOfLarge = "libcurl 512K"
+
     static var version: String { unsafe String(cString: curl_version()) }
 
-    static func load(_ url: String) throws -> bench_tally {
-        guard let handle = unsafe curl_easy_init() else { throw Missing("curl_easy_init gave no handle") }
-        defer { unsafe curl_easy_cleanup(handle) }
-        var tally = bench_tally()
-        try unsafe withUnsafeMutablePointer(to: &tally) { tally in
-            try check(unsafe bench_curl_set_text(handle, CURLOPT_URL, url))
-            try check(unsafe bench_curl_set_number(handle, CURLOPT_BUFFERSIZE, 512 << 10))
-            try check(unsafe bench_curl_set_writer(handle, write, tally))
-            try check(unsafe curl_easy_perform(handle))
+    static func contender(
+        _ name: String = name, loading url: String, _ options: CurlHandle.Options = CurlHandle.Options(), times: Int = 1, amount: Int
+    ) throws -> Contender {
+        let handle = try CurlHandle(url, options)
+        return Contender(name, amount: amount) {
+            var tally = bench_tally()
+            for _ in 0..<times { tally += try handle.load() }
+            return tally
         }
-        return tally
-    }
-
-    static func contender(loading url: String, amount: Int) -> Contender {
-        Contender("libcurl", amount: amount) { try load(url) }
-    }
-
-    private static let write: bench_curl_write = { bytes, _, length, context in
-        unsafe bench_tally_add(context?.assumingMemoryBound(to: bench_tally.self), bytes, length)
-        return length
-    }
-
-    private static func check(_ code: CURLcode) throws {
-        guard code == CURLE_OK else { throw unsafe Missing("libcurl: " + String(cString: curl_easy_strerror(code))) }
     }
 }

@@ -1,26 +1,136 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "URLSession": Foundation's loader on Linux. One load is `URLSession.shared.data(from:)`, awaited, with its whole body in memory,
-// as Loader.data(from:) gives it; the URL is made from text in each load, as Portolan makes its own. It has no file: here, so that it
-// stands beside data: only.
+// The peer "URLSession": Foundation's loader on Linux, one session without a cache. In most rows one load is `data(from:)`, awaited, with its
+// whole body in memory; large bodies are streamed to a delegate, and several in flight are data tasks with completion handlers, each of
+// which starts the next. A URL of data: is made from text in each load, as Portolan makes its own. It has no file: here.
 
 import CTally
 import Foundation
 import FoundationNetworking
+import Synchronization
 
 enum URLSessionPeer {
-    static func load(_ text: String) async throws -> bench_tally {
+    static let name = "URLSession"
+
+    static let configuration: URLSessionConfiguration = {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.httpCookieStorage = nil
+        configuration.httpMaximumConnectionsPerHost = 1024
+        return configuration
+    }()
+
+    private static let session = URLSession(configuration: configuration)
+
+    static func url(_ text: String) throws -> URL {
         guard let url = URL(string: text) else { throw Missing("Foundation takes \(text.prefix(40)) for no URL") }
-        let (body, _) = try await URLSession.shared.data(from: url)
+        return url
+    }
+
+    static func load(_ text: String) async throws -> bench_tally {
+        let (body, _) = try await session.data(from: Self.url(text))
         return bench_tally(of: body.bytes)
     }
 
     /// `times` loads, one after another.
     static func contender(loading text: String, times: Int, amount: Int) -> Contender {
-        Contender("URLSession", amount: amount) {
+        Contender(name, amount: amount) {
             var tally = bench_tally()
             for _ in 0..<times { tally += try await load(text) }
             return tally
         }
+    }
+
+    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int) throws -> Contender {
+        let url = try Self.url(target.url)
+        return Contender(name, amount: times) {
+            try await withCheckedThrowingContinuation { continuation in
+                let chains = DataTaskChains(url, times: times, inFlight: count, session, continuation)
+                for _ in 0..<count { chains.loadNext() }
+            }
+        }
+    }
+
+    /// One load, streamed to a delegate.
+    static func streamed(_ target: HTTPTarget, amount: Int) throws -> Contender {
+        let url = try Self.url(target.url)
+        return Contender(name, amount: amount) { try await StreamTaker.load(url) }
+    }
+}
+
+/// Data tasks one after another, some at a time.
+private final class DataTaskChains: Sendable {
+    private struct State {
+        var left: Int
+        var running: Int
+        var tally = bench_tally()
+        var error: (any Error)?
+    }
+
+    private let url: URL
+    private let session: URLSession
+    private let state: Mutex<State>
+    private let continuation: CheckedContinuation<bench_tally, any Error>
+
+    init(
+        _ url: URL, times: Int, inFlight count: Int, _ session: URLSession, _ continuation: CheckedContinuation<bench_tally, any Error>
+    ) {
+        (self.url, self.session, self.continuation) = (url, session, continuation)
+        state = Mutex(State(left: times, running: count))
+    }
+
+    func loadNext() {
+        let isMore = state.withLock { state in
+            state.left -= 1
+            return state.left >= 0
+        }
+        guard isMore else { return end() }
+        session.dataTask(with: url) { [self] body, _, error in
+            state.withLock { state in
+                state.tally += bench_tally(of: (body ?? Data()).bytes)
+                state.error = state.error ?? error
+                if error != nil { state.left = 0 }
+            }
+            loadNext()
+        }.resume()
+    }
+
+    private func end() {
+        let last = state.withLock { state -> State? in
+            state.running -= 1
+            return state.running == 0 ? state : nil
+        }
+        guard let last else { return }
+        if let error = last.error { continuation.resume(throwing: error) } else { continuation.resume(returning: last.tally) }
+    }
+}
+
+/// The delegate of one session, for one load at a time.
+@safe
+private final class StreamTaker: NSObject, URLSessionDataDelegate, @unchecked Sendable {  // … because a session calls its delegate serially
+    private struct Load {
+        var tally = bench_tally()
+        let continuation: CheckedContinuation<bench_tally, any Error>
+    }
+
+    private static let taker = StreamTaker()
+    private static let session = URLSession(configuration: URLSessionPeer.configuration, delegate: taker, delegateQueue: nil)
+
+    private let load = Mutex<Load?>(nil)
+
+    static func load(_ url: URL) async throws -> bench_tally {
+        try await withCheckedThrowingContinuation { continuation in
+            taker.load.withLock { $0 = Load(continuation: continuation) }
+            session.dataTask(with: url).resume()
+        }
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        load.withLock { $0?.tally.add(data.bytes) }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let load = load.withLock({ $0.take() }) else { return }
+        if let error { load.continuation.resume(throwing: error) } else { load.continuation.resume(returning: load.tally) }
     }
 }

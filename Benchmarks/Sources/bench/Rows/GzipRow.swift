@@ -5,17 +5,24 @@ import Portolan
 
 /// A compressed file through the Gzip plugin, which asks the host for it; the rate counts the bytes that come out.
 enum GzipRow {
-    private static let size = 128 << 20
+    static let size = 128 << 20
+    /// The file's, without its suffix.
+    static let name = "log-128MiB"
 
     static func make(_ workshop: Workshop) throws -> Row {
         let loader = try workshop.loader(withPlugin: "gzip.so")
-        let path = try workshop.file("log-128MiB.gz", make: write)
+        let path = try file(workshop)
         let request = try Request("gzip:" + URL(fileURLWithPath: path).absoluteString)
         return Row(
             unit: .gigabytesPerSecond,
             subject: Contender("portolan", amount: size) { try await TallyingDelegate.load(request, with: loader) },
             peers: [Inflate.contender(inflating: path, amount: size)],
             budget: .atLeast(0.95, of: "zlib"))
+    }
+
+    /// - Returns: the compressed file's path.
+    static func file(_ workshop: Workshop) throws -> String {
+        try workshop.file(name + ".gz", make: write)
     }
 
     private static func write(to path: String) throws {

@@ -18,7 +18,7 @@ enum ManifestsRow {
         for index in 0..<count { try install(index, into: full) }
         try checkThatManifestsAreRead(workshop.portolan, full)
         return Row(
-            unit: .milliseconds, clock: .children,
+            unit: .milliseconds, gauge: .children,
             subject: contender("portolan", workshop.portolan, plugins: full),
             peers: [contender("empty", workshop.portolan, plugins: empty)],
             budget: .atMost(20, .milliseconds, over: "empty"))

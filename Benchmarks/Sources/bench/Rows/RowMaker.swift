@@ -17,7 +17,12 @@ struct RowMaker: Sendable {
         RowMaker(name: "boundary-bulk", summary: "events of 1 MiB from a C plugin to a delegate", make: BoundaryRows.bulk),
         RowMaker(name: "gzip", summary: "gzip:file: 128 MiB, through the plugin, streamed", make: GzipRow.make),
         RowMaker(name: "manifests-1000", summary: "start of the command line with 1,000 installed manifests", make: ManifestsRow.make),
+        RowMaker(name: "http-get", summary: "http: 1 KiB, kept alive, one after another, delegate", make: HTTPRows.get),
+        RowMaker(name: "http-get-blocking", summary: "the same, waitForData(for:)", make: HTTPRows.blocking),
+        RowMaker(name: "http-get-async", summary: "the same, data(for:)", make: HTTPRows.awaited),
+        RowMaker(name: "http-64", summary: "http: 1 KiB, 64 in flight, delegate", make: HTTPRows.crowd),
+        RowMaker(name: "http-1GiB", summary: "http: 1 GiB, streamed to a delegate", make: HTTPBulkRows.processorTime),
+        RowMaker(name: "http-1GiB-memory", summary: "the same, memory at most over that of an idle process", make: HTTPBulkRows.memory),
+        RowMaker(name: "http-gzip", summary: "http: 128 MiB that come compressed, streamed to a delegate", make: HTTPGzipRow.make),
     ]
-
-    static let names = all.map(\.name)
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Swift's module of the C library leaves out: epoll(7), and memmem(3), which is declared for GNU sources only. */
+#ifndef BENCH_LINUX_H
+#define BENCH_LINUX_H
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+static inline const void *bench_find(const void *bytes, size_t length, const char *wanted) {
+    extern void *memmem(const void *, size_t, const void *, size_t);
+    return memmem(bytes, length, wanted, strlen(wanted));
+}
+
+static const uint32_t bench_epoll_in = EPOLLIN, bench_epoll_out = EPOLLOUT;
+
+#endif

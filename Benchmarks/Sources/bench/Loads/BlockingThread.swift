@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTally
+import Foundation
+
+/// A thread of its own for those who block theirs.
+enum BlockingThread {
+    static func run(_ body: @escaping @Sendable () throws -> bench_tally) async throws -> bench_tally {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result(catching: body)) }
+        }
+    }
+}

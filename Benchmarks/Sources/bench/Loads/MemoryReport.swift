@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import CTally
+import Foundation
+
+/// `bench memory-report`: what a contender's memory is at most while it loads a large body, said by a process that does nothing else.
+struct MemoryReport: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "memory-report", shouldDisplay: false)
+
+    @Argument var contender: String
+    @Argument var smallURL: String
+    @Argument var smallSize: Int
+    @Argument var largeURL: String
+    @Argument var largeSize: Int
+
+    func run() async throws {
+        _ = try await HTTPBulkRows.contender(contender, HTTPTarget(url: smallURL, size: smallSize)).run()
+        let large = try HTTPBulkRows.contender(contender, HTTPTarget(url: largeURL, size: largeSize))
+        let idle = try Self.status("VmRSS")
+        let tally = try await large.run()
+        print(tally.count, tally.sum, max(0, try Self.status("VmHWM") - idle))
+    }
+
+    /// Starts it, and adds what it says to `reports`.
+    static func ofStarted(_ name: String, _ small: HTTPTarget, _ large: HTTPTarget, into reports: Gauge.Reports) throws -> bench_tally {
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = ["memory-report", name, small.url, "\(small.size)", large.url, "\(large.size)"]
+        process.standardOutput = output
+        try process.run()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { UInt64($0) }
+        guard process.terminationStatus == 0, numbers.count == 3 else {
+            throw Missing("'bench memory-report \(name)' ended with status \(process.terminationStatus) and said '\(text)'")
+        }
+        reports.add(Int(numbers[2]))
+        return bench_tally(count: numbers[0], sum: numbers[1])
+    }
+
+    /// A line of proc(5)'s status of this process, in bytes.
+    private static func status(_ key: String) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = text.split(separator: "\n").first { $0.hasPrefix(key + ":") }
+        guard let kilobytes = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
+            throw Missing("/proc/self/status says no \(key)")
+        }
+        return kilobytes << 10
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The peer "AsyncHTTPClient": one client that keeps as many connections as there are requests in flight. Where Portolan stands in its
+// delegate form, execute(request:delegate:eventLoop:) with everything on one event loop, which is the leanest of its public interfaces: the
+// next request is made from the end of the last, as with Portolan. Where Portolan is awaited, execute(_:timeout:) and the body's collect(upTo:).
+
+import AsyncHTTPClient
+import CTally
+import NIOCore
+import NIOHTTPCompression
+
+enum AsyncHTTPClientPeer {
+    static let name = "AsyncHTTPClient"
+
+    /// Never shut down, for it lives as long as the process.
+    private static let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration())
+    private static let decoding = HTTPClient(
+        eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration(decompression: .enabled(limit: .none)))
+
+    private static func configuration(decompression: HTTPClient.Decompression = .disabled) -> HTTPClient.Configuration {
+        let pool = HTTPClient.Configuration.ConnectionPool(idleTimeout: .minutes(60), concurrentHTTP1ConnectionsPerHostSoftLimit: 1024)
+        return HTTPClient.Configuration(connectionPool: pool, decompression: decompression)
+    }
+
+    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Contender {
+        let request = try HTTPClient.Request(url: target.url)
+        return Contender(name, amount: amount ?? times) {
+            try await RequestChains.load(request, times: times, inFlight: count, with: client)
+        }
+    }
+
+    /// - Parameter decodes: whether it asks for gzip, and undoes it.
+    static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Contender {
+        let request = try HTTPClient.Request(url: target.url)
+        let client = decodes ? decoding : client
+        return Contender(name, amount: amount) { try await RequestChains.load(request, times: 1, inFlight: 1, with: client) }
+    }
+
+    static func awaited(_ target: HTTPTarget, times: Int) -> Contender {
+        let request = HTTPClientRequest(url: target.url)
+        return Contender(name, amount: times) {
+            var tally = bench_tally()
+            for _ in 0..<times {
+                let body = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: target.size)
+                tally += unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
+            }
+            return tally
+        }
+    }
+}
+
+/// Requests one after another, some at a time, all on one event loop.
+private final class RequestChains: @unchecked Sendable {  // … because what varies is touched on its event loop only
+    private let request: HTTPClient.Request
+    private let client: HTTPClient
+    private let eventLoop: any EventLoop
+    private let continuation: CheckedContinuation<bench_tally, any Error>
+    private var left: Int
+    private var running: Int
+    private var tally = bench_tally()
+    private var error: (any Error)?
+
+    private init(
+        _ request: HTTPClient.Request, times: Int, inFlight count: Int, _ client: HTTPClient, _ eventLoop: any EventLoop,
+        _ continuation: CheckedContinuation<bench_tally, any Error>
+    ) {
+        (self.request, self.client, self.eventLoop, self.continuation) = (request, client, eventLoop, continuation)
+        (left, running) = (times, count)
+    }
+
+    /// - Returns: the tally of all bodies.
+    static func load(_ request: HTTPClient.Request, times: Int, inFlight count: Int, with client: HTTPClient) async throws -> bench_tally {
+        let eventLoop = HTTPClient.defaultEventLoopGroup.any()
+        return try await withCheckedThrowingContinuation { continuation in
+            let chains = RequestChains(request, times: times, inFlight: count, client, eventLoop, continuation)
+            eventLoop.execute {
+                for _ in 0..<count { chains.loadNext() }
+            }
+        }
+    }
+
+    private func loadNext() {
+        guard left > 0 else { return end() }
+        left -= 1
+        let task = client.execute(request: request, delegate: TallyTaker(eventLoop), eventLoop: .delegateAndChannel(on: eventLoop))
+        task.futureResult.whenComplete { [self] result in
+            switch result {
+            case .success(let body):
+                tally += body
+                loadNext()
+            case .failure(let error):
+                self.error = self.error ?? error
+                left = 0
+                end()
+            }
+        }
+    }
+
+    private func end() {
+        running -= 1
+        guard running == 0 else { return }
+        if let error { continuation.resume(throwing: error) } else { continuation.resume(returning: tally) }
+    }
+}
+
+/// Consumes a response's bytes where they lie.
+@safe
+private final class TallyTaker: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is touched on its event loop only
+    private let done: EventLoopFuture<Void>
+    /// Behind a pointer, as in the C peers.
+    private let tally: UnsafeMutablePointer<bench_tally>
+
+    init(_ eventLoop: any EventLoop) {
+        done = eventLoop.makeSucceededVoidFuture()
+        unsafe tally = .allocate(capacity: 1)
+        unsafe tally.initialize(to: bench_tally())
+    }
+
+    deinit { unsafe tally.deallocate() }
+
+    func didReceiveBodyPart(task: HTTPClient.Task<bench_tally>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
+        unsafe buffer.withUnsafeReadableBytes { unsafe bench_tally_add(tally, $0.baseAddress, $0.count) }
+        return done
+    }
+
+    func didFinishRequest(task: HTTPClient.Task<bench_tally>) throws -> bench_tally { unsafe tally.pointee }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import CTally
+
+/// An easy handle of libcurl's for one URL, used again and again: it keeps its connection. Its write function takes the tally of the bytes
+/// where they are lent, as Portolan's delegate does.
+@safe
+final class CurlHandle: @unchecked Sendable {  // … because a contender's runs come one after the other
+    struct Options: Sendable {
+        /// In bytes; `nil`: libcurl's own choice, 16 KiB.
+        var bufferSize: Int?
+        /// What is accepted and decoded; `nil`: none.
+        var codings: String?
+        /// The certificates that are trusted; `nil`: the system's.
+        var authority: String?
+        var http2 = false
+
+        static let largeBuffer = Options(bufferSize: 512 << 10)
+    }
+
+    let handle: UnsafeMutableRawPointer
+    private let tally: UnsafeMutablePointer<bench_tally>
+
+    init(_ url: String, _ options: Options = Options()) throws {
+        guard let handle = unsafe curl_easy_init() else { throw Missing("curl_easy_init gave no handle") }
+        unsafe self.handle = handle
+        unsafe tally = .allocate(capacity: 1)
+        unsafe tally.initialize(to: bench_tally())
+        try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_URL, url))
+        try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_NOSIGNAL, 1))
+        try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_FAILONERROR, 1))
+        try Self.check(unsafe bench_curl_set_writer(handle, write, tally))
+        if let size = options.bufferSize { try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_BUFFERSIZE, size)) }
+        if let codings = options.codings { try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_ACCEPT_ENCODING, codings)) }
+        if let authority = options.authority { try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_CAINFO, authority)) }
+        let version = options.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_HTTP_VERSION, version))
+        if options.http2 { try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_PIPEWAIT, 1)) }
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(handle)
+        unsafe tally.deallocate()
+    }
+
+    /// Loads the URL.
+    func load() throws -> bench_tally {
+        try Self.check(unsafe curl_easy_perform(handle))
+        return takeTally()
+    }
+
+    /// What the last load brought.
+    func takeTally() -> bench_tally {
+        defer { unsafe tally.pointee = bench_tally() }
+        return unsafe tally.pointee
+    }
+
+    static func check(_ code: CURLcode) throws {
+        guard code == CURLE_OK else { throw unsafe Missing("libcurl: " + String(cString: curl_easy_strerror(code))) }
+    }
+
+    private let write: bench_curl_write = { bytes, _, length, context in
+        unsafe bench_tally_add(context?.assumingMemoryBound(to: bench_tally.self), bytes, length)
+        return length
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The peer "libcurl multi": one multi handle that keeps a connection for each of its easy handles, driven by curl_multi_socket_action and
+// epoll(7); an easy handle that is done is added anew. "libcurl poll" is the same, driven by curl_multi_perform and curl_multi_poll: it looks at
+// all handles each time, but does so for many answers at once.
+
+import CCurl
+import CLinux
+import CTally
+import Glibc
+
+enum LibCurlMulti {
+    static let name = "libcurl multi"
+    static let nameOfPolling = "libcurl poll"
+
+    /// - Parameter polls: with curl_multi_perform and curl_multi_poll instead, under the name "libcurl poll".
+    static func contender(
+        loading url: String, _ options: CurlHandle.Options = CurlHandle.Options(), times: Int, inFlight count: Int, amount: Int,
+        polls: Bool = false
+    ) throws -> Contender {
+        let crowd = try CurlCrowd(url, options, count: count)
+        if polls { return Contender(nameOfPolling, amount: amount) { try crowd.load(times: times, drivenBy: CurlCrowd.poll) } }
+        let sockets = try CurlSockets(crowd)
+        return Contender(name, amount: amount) { try crowd.load(times: times, drivenBy: sockets.drive) }
+    }
+}
+
+/// Easy handles under a multi handle.
+@safe
+final class CurlCrowd: @unchecked Sendable {  // … because a contender's runs come one after the other
+    let multi: UnsafeMutableRawPointer
+    private let handles: [CurlHandle]
+    private let places: [UnsafeMutableRawPointer: Int]
+    /// What libcurl calls, also while it is cleaned up.
+    fileprivate var callee: CurlSockets?
+
+    init(_ url: String, _ options: CurlHandle.Options, count: Int) throws {
+        guard let multi = unsafe curl_multi_init() else { throw Missing("curl_multi_init gave no handle") }
+        unsafe self.multi = multi
+        let handles = try (0..<count).map { _ in try CurlHandle(url, options) }
+        self.handles = handles
+        unsafe places = Dictionary(uniqueKeysWithValues: handles.indices.map { unsafe (handles[$0].handle, $0) })
+        try Self.check(unsafe bench_curl_multi_set_number(multi, CURLMOPT_MAXCONNECTS, count))
+    }
+
+    deinit { unsafe curl_multi_cleanup(multi) }
+
+    /// - Parameter drive: lets libcurl work until something may be done.
+    func load(times: Int, drivenBy drive: (CurlCrowd) throws -> Void) throws -> bench_tally {
+        var (tally, added, done) = (bench_tally(), min(handles.count, times), 0)
+        for handle in handles.prefix(added) { try Self.check(unsafe curl_multi_add_handle(multi, handle.handle)) }
+        while done < times {
+            try drive(self)
+            var waiting: Int32 = 0
+            while let message = unsafe curl_multi_info_read(multi, &waiting) {
+                guard unsafe message.pointee.msg == CURLMSG_DONE, let handle = unsafe message.pointee.easy_handle else { continue }
+                try CurlHandle.check(unsafe message.pointee.data.result)
+                try Self.check(unsafe curl_multi_remove_handle(multi, handle))
+                guard let place = unsafe places[handle] else { continue }
+                tally += handles[place].takeTally()
+                done += 1
+                guard added < times else { continue }
+                try Self.check(unsafe curl_multi_add_handle(multi, handle))
+                added += 1
+            }
+        }
+        return tally
+    }
+
+    static func poll(_ crowd: CurlCrowd) throws {
+        var running: Int32 = 0
+        try check(unsafe curl_multi_perform(crowd.multi, &running))
+        guard running > 0 else { return }
+        try check(unsafe curl_multi_poll(crowd.multi, nil, 0, 1000, nil))
+    }
+
+    static func check(_ code: CURLMcode) throws {
+        guard code == CURLM_OK else { throw unsafe Missing("libcurl: " + String(cString: curl_multi_strerror(code))) }
+    }
+}
+
+/// What libcurl wants to be told of, and when.
+@safe
+private final class CurlSockets: @unchecked Sendable {  // … because a contender's runs come one after the other
+    private let poller: Poller
+    private var watched: Set<Int32> = []
+    /// When libcurl wants to be called though nothing happens, in milliseconds from now; negative: never.
+    private var limit = -1
+
+    init(_ crowd: CurlCrowd) throws {
+        poller = try Poller()
+        crowd.callee = self
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        try CurlCrowd.check(
+            unsafe bench_curl_multi_set_callbacks(
+                crowd.multi,
+                { _, socket, what, context, _ in
+                    guard let context = unsafe context else { return -1 }
+                    unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+                    return 0
+                },
+                { _, limit, context in
+                    guard let context = unsafe context else { return -1 }
+                    unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().limit = limit
+                    return 0
+                }, context))
+    }
+
+    private func watch(_ socket: Int32, _ what: Int32) {
+        guard what != CURL_POLL_REMOVE else {
+            if watched.remove(socket) != nil { _ = poller.control(EPOLL_CTL_DEL, socket, 0, 0) }
+            return
+        }
+        let interest = (what & CURL_POLL_IN != 0 ? bench_epoll_in : 0) | (what & CURL_POLL_OUT != 0 ? bench_epoll_out : 0)
+        let isNew = watched.insert(socket).inserted
+        _ = poller.control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, interest, UInt64(socket))
+    }
+
+    func drive(_ crowd: CurlCrowd) throws {
+        guard limit != 0 else { return try act(crowd, noSocket, 0) }
+        var isIdle = true
+        try poller.wait(atMost: Int32(clamping: limit)) { socket, events in
+            isIdle = false
+            let bits = (events & bench_epoll_in != 0 ? CURL_CSELECT_IN : 0) | (events & bench_epoll_out != 0 ? CURL_CSELECT_OUT : 0)
+            try act(crowd, Int32(socket), bits)
+        }
+        if isIdle { try act(crowd, noSocket, 0) }
+    }
+
+    private func act(_ crowd: CurlCrowd, _ socket: Int32, _ bits: Int32) throws {
+        if socket == noSocket { limit = -1 }
+        var running: Int32 = 0
+        try CurlCrowd.check(unsafe curl_multi_socket_action(crowd.multi, socket, bits, &running))
+    }
+}
+
+/// CURL_SOCKET_TIMEOUT, a macro with a cast, which Swift does not import.
+private let noSocket: Int32 = -1

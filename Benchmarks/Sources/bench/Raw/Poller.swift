@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+
+/// epoll(7), level-triggered, for the raw loop and for libcurl's socket interface.
+@safe
+final class Poller: @unchecked Sendable {  // … because a contender's runs come one after the other
+    private let descriptor: Int32
+    private let events: UnsafeMutableBufferPointer<epoll_event>
+
+    init() throws {
+        descriptor = epoll_create1(O_CLOEXEC)
+        guard descriptor >= 0 else { throw RawConnection.failure("epoll_create1") }
+        unsafe events = .allocate(capacity: 256)
+    }
+
+    deinit {
+        close(descriptor)
+        unsafe events.deallocate()
+    }
+
+    /// - Parameter mark: told when there is something to read.
+    func watch(_ watched: Int32, as mark: UInt64) throws {
+        guard control(EPOLL_CTL_ADD, watched, bench_epoll_in, mark) else { throw RawConnection.failure("epoll_ctl") }
+    }
+
+    func control(_ operation: Int32, _ watched: Int32, _ interest: UInt32, _ mark: UInt64) -> Bool {
+        var event = unsafe epoll_event(events: interest, data: epoll_data_t(u64: mark))
+        return unsafe epoll_ctl(descriptor, operation, watched, &event) == 0
+    }
+
+    /// Waits for something, or for the time to be over, and tells of each.
+    ///
+    /// - Parameter limit: in milliseconds; negative: none.
+    func wait(atMost limit: Int32 = -1, _ body: (_ mark: UInt64) throws -> Void) throws {
+        try wait(atMost: limit) { mark, _ in try body(mark) }
+    }
+
+    func wait(atMost limit: Int32, _ body: (_ mark: UInt64, _ events: UInt32) throws -> Void) throws {
+        let count = unsafe epoll_wait(descriptor, events.baseAddress, Int32(events.count), limit)
+        guard count >= 0 || errno == EINTR else { throw RawConnection.failure("epoll_wait") }
+        for index in 0..<Int(max(0, count)) {
+            let event = unsafe events[index]
+            unsafe try body(event.data.u64, event.events)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import CTally
+import Glibc
+
+/// What the raw loops know of HTTP/1.1: a head ends with an empty line, comes with the first bytes that are read, and says the length of
+/// the body in nginx's spelling. Nothing else of it is looked at.
+struct RawAnswer {
+    private(set) var tally = bench_tally()
+    private var left: Int?
+
+    /// Takes the next bytes.
+    ///
+    /// - Returns: whether the answer is complete.
+    mutating func take(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+        guard let left else { return unsafe try takeHead(bytes) }
+        unsafe takeBody(bytes, of: left)
+        return self.left == 0
+    }
+
+    private mutating func takeHead(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+        guard let start = bytes.baseAddress, let end = unsafe bench_find(start, bytes.count, "\r\n\r\n"),
+            let length = unsafe bench_find(start, end - start, "Content-Length: ")
+        else { throw Missing("raw: nginx's head is in several pieces, or says no length") }
+        let left = unsafe strtol((length + 16).assumingMemoryBound(to: CChar.self), nil, 10)
+        let headSize = unsafe end + 4 - start
+        unsafe takeBody(UnsafeRawBufferPointer(rebasing: bytes[headSize...]), of: left)
+        return self.left == 0
+    }
+
+    private mutating func takeBody(_ bytes: UnsafeRawBufferPointer, of left: Int) {
+        unsafe bench_tally_add(&tally, bytes.baseAddress, bytes.count)
+        self.left = left - bytes.count
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// nginx on loopback, one process that keeps connections and writes no log: `Tests/Servers/serve --only bench` starts it.
+///
+/// It ends with the pipe that it has for its standard input: with this object, and with this process, however that ends.
+final class NginxServer: Sendable {
+    let http: String
+    let https: String
+    /// The certificate of the authority that the server's own is from.
+    let authority: String
+    private let process: Process
+    private let pipe: Pipe
+
+    /// - Parameters:
+    ///   - program: `Tests/Servers/serve`.
+    ///   - root: the folder whose files it serves.
+    init(program: String, root: String) throws {
+        guard FileManager.default.isExecutableFile(atPath: program) else {
+            throw Missing("\(program) is not there: run this in the folder of the sources; or name it with --servers")
+        }
+        let (process, input, output) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = ["--only", "bench", "--root", root]
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        let place = try Self.read(output.fileHandleForReading, program)
+        (self.process, pipe) = (process, input)
+        http = try place.origin("bench.http")
+        https = try place.origin("bench.https")
+        authority = place.files["ca"] ?? ""
+    }
+
+    deinit {
+        try? pipe.fileHandleForWriting.close()
+        process.waitUntilExit()
+    }
+
+    /// Its one line; it goes on after that.
+    private static func read(_ output: FileHandle, _ program: String) throws -> Place {
+        var text = Data()
+        while text.last != UInt8(ascii: "\n") {
+            let more = output.availableData
+            guard !more.isEmpty else { throw Missing("\(program) ended without saying where nginx is: 'make bench' gets what it needs") }
+            text += more
+        }
+        return try JSONDecoder().decode(Place.self, from: text)
+    }
+
+    private struct Place: Decodable {
+        struct Endpoint: Decodable {
+            let scheme: String
+            let port: Int
+        }
+
+        let endpoints: [String: Endpoint]
+        let files: [String: String]
+        let missing: [String: String]
+
+        func origin(_ name: String) throws -> String {
+            guard let endpoint = endpoints[name] else { throw Missing(missing["bench"] ?? "nginx has no endpoint \(name)") }
+            return "\(endpoint.scheme)://127.0.0.1:\(endpoint.port)"
+        }
+    }
+}
