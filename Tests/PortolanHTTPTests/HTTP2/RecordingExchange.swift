@@ -38,7 +38,8 @@ final class RecordingExchange: Exchange {
 
     init(_ method: HTTPRequest.Method = .get, path: String = "/", fields: HTTPFields = [:], body: Body? = nil) throws {
         upload = try body.map { try Upload($0) }
-        let request = Request(url: try URLRecord(parsing: "https://example.org" + path), method: method, fields: fields, body: body)
+        let expectation: HTTPFields = fields[.expect].map { [.expect: $0] } ?? [:]
+        let request = Request(url: try URLRecord(parsing: "https://example.org" + path), method: method, fields: expectation, body: body)
         var outgoing = try OutgoingRequest(request, configuration: HTTPConfiguration())
         // Just what the test gives, without what every request is sent with.
         outgoing.fields = fields
