@@ -202,6 +202,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
 
     private func report(of channel: any Channel, protocol name: String) -> TransferReport {
         var report = TransferReport(networkProtocol: name)
+        report.proxy = key.proxy.map { "\($0)" }
         report.remoteAddress = channel.remoteAddress.flatMap { address in
             address.ipAddress.map { "\($0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0):\(address.port ?? 0)" }
         }
