@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import Testing
+
+/// Certificates and proxies, with real servers.
+@Suite(.timeLimit(.minutes(2))) struct GetConnectionTests {
+    private let program: Program
+    private let servers: TestServers
+
+    init() throws {
+        program = try Program()
+        servers = try TestServers.shared
+    }
+
+    @Test func onlyTheNamedAuthorityIsTrusted() throws {
+        let authority = try servers.path(of: .authority)
+        let outcome = try program.run("get", "-v", "--cacert", authority, servers.url(.nginxHTTPS1, "/hello.txt"))
+        #expect(outcome.text == "Hello\n", "\(outcome.errors)")
+        #expect(outcome.errors.contains { $0.contains("  http/1.1, TLSv1.3, new connection to ") })
+        let unknown = try program.run("get", "--cacert", servers.path(of: .unknownAuthority), servers.url(.nginxHTTPS1, "/hello.txt"))
+        #expect(unknown.status == 35 && unknown.output.isEmpty && unknown.errors.count == 1)
+        let system = try program.run("get", servers.url(.nginxHTTPS1, "/hello.txt"))
+        #expect(system.status == 35)
+    }
+
+    @Test(arguments: [TestServer.nginxExpired, .nginxWrongName, .nginxSelfSigned, .nginxUntrusted])
+    func everyServerIsTrustedOnRequestAlone(server: TestServer) throws {
+        let url = try servers.url(server, "/hello.txt")
+        #expect(try program.run("get", "--http1.1", "--cacert", servers.path(of: .authority), url).status == 35)
+        #expect(try program.run("get", "-k", "--http1.1", url).text == "Hello\n")
+    }
+
+    @Test func aCertificateIsShownToWhoAsks() throws {
+        let url = try servers.url(.nginxClientRequired, "/echo")
+        let authority = ["--http1.1", "--cacert", try servers.path(of: .authority)]
+        let identity = ["--cert", try servers.path(of: .clientCertificate), "--key", try servers.path(of: .clientKey)]
+        let outcome = try program.run(["get", "--fail"] + authority + identity + [url])
+        #expect(outcome.status == 0 && outcome.text.contains("client=SUCCESS"), "\(outcome.text) \(outcome.errors)")
+        #expect(try program.run(["get", "--fail"] + authority + [url]).status == 22)
+        let encrypted = ["--cert", try servers.path(of: .clientCertificate), "--key", try servers.path(of: .clientEncryptedKey)]
+        let passphrase = ["--pass", servers.clientKeyPassword]
+        #expect(try program.run(["get", "--fail"] + authority + encrypted + passphrase + [url]).status == 0)
+        let locked = try program.run(["get", "--fail"] + authority + encrypted + ["--pass", "wr0ng"] + [url])
+        #expect(locked.status == 35 && locked.errors.count == 1)
+        #expect(!locked.errors.contains { $0.contains("wr0ng") })
+    }
+
+    @Test func aProxyIsNamedOrInTheEnvironment() async throws {
+        let proxy = "http://127.0.0.1:\(try servers.endpoint(.squidOpen).port)"
+        let url = try servers.url(.nginxHTTP, "/hello.txt", host: "127.0.0.1")
+        let named = try program.run("get", "-v", "--proxy", proxy, url + "?named")
+        #expect(named.text == "Hello\n", "\(named.errors)")
+        #expect(named.errors.contains { $0.contains(", proxy \(proxy), ") })
+        _ = try await servers.line(of: .squidLog, with: "?named")
+        #expect(try program.run("get", url + "?environment", with: ["http_proxy": proxy]).text == "Hello\n")
+        _ = try await servers.line(of: .squidLog, with: "?environment")
+        for direct in [["--proxy", ""], ["--noproxy", "*"], ["--proxy", proxy, "--noproxy", "127.0.0.1"]] {
+            let outcome = try program.run(["get", "-v"] + direct + [url + "?direct"], with: ["http_proxy": proxy])
+            #expect(outcome.text == "Hello\n" && !outcome.errors.contains { $0.contains("proxy ") }, "\(outcome.errors)")
+        }
+        #expect(try !servers.lines(of: .squidLog).contains { $0.contains("?direct") })
+    }
+
+    @Test func aProxyGetsItsPasswordAndTheServerItsOwn() throws {
+        let user = "\(servers.user):\(servers.password)"
+        let locked = "127.0.0.1:\(try servers.endpoint(.squidLocked).port)"
+        let url = try servers.url(.nginxHTTP, "/private/secret.txt", host: "127.0.0.1")
+        let outcome = try program.run("get", "--fail", "--proxy", locked, "--proxy-user", user, "-u", user, url)
+        #expect(outcome.status == 0 && !outcome.output.isEmpty, "\(outcome.errors)")
+        #expect(try program.run("get", "--fail", "--proxy", locked, "-u", user, url).status == 22)
+        #expect(try program.run("get", "--fail", "--proxy", locked, "--proxy-user", user, url).status == 22)
+        let wrong = try program.run("get", "--fail", "--proxy", locked, "--proxy-user", "me:wr0ng", url)
+        #expect(wrong.status == 67 && wrong.errors.count == 1)
+    }
+
+    @Test(arguments: [TestServer.socksOpen, .socksLocked])
+    func aSOCKSProxyIsAProxyToo(server: TestServer) throws {
+        let port = try servers.endpoint(server).port
+        let arguments = ["--proxy", "socks5h://127.0.0.1:\(port)", "--proxy-user", "\(servers.user):\(servers.password)"]
+        let outcome = try program.run(
+            ["get", "--cacert", servers.path(of: .authority)] + arguments + [servers.url(.nginxHTTPS1, "/hello.txt")])
+        #expect(outcome.text == "Hello\n", "\(outcome.errors)")
+    }
+
+    @Test func thePipeTakesThemToo() throws {
+        let url = try servers.url(.nginxHTTPS1, "/hello.txt")
+        let outcome = try program.run(
+            "stdio", "--cacert", try servers.path(of: .authority), input: #"{"url":"\#(url)"}"#)
+        #expect(outcome.text.contains(#""body":"Hello\n""#), "\(outcome.text)")
+    }
+}
