@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import HTTPTypes
 import NIOCore
 import NIOEmbedded
@@ -146,6 +147,17 @@ import Testing
         server.start(exchange)
         server.send(Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
         #expect(exchange.error?.message == "https://example.org does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
+    }
+
+    @Test func aLostConnectionSaysWhy() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "read"))
+        #expect(exchange.error?.code == .connectionLost)
+        #expect(exchange.error?.message.contains("reset") == true)
+        #expect(exchange.fate == .unanswered)
+        #expect(!server.channel.isActive)
     }
 
     @Test func anErrorWaitsForWhatIsHeld() throws {

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import NIOCore
+import NIOHPACK
 import NIOHTTP2
 import PortolanCore
 import PortolanTestSupport
@@ -141,6 +142,25 @@ import Testing
         #expect(clients.allSatisfy { $0.events.last == .finished })
         #expect(server.counts.connections == 1)
         #expect(server.counts.mostStreams <= 2)
+    }
+
+    /// In that order, or the server would have more streams than it allows.
+    @Test func aCancelledLoadMakesWayForTheNext() throws {
+        let server = try FrameServer(streams: 1) { connection, frame in
+            guard case .headers(let headers) = frame.payload, headers.headers.first(name: ":path") == "/" else { return }
+            connection.answer(frame.streamID)
+        }
+        let handler = HTTPHandler()
+        #expect(run(try server.request(), on: handler).error == nil)
+        for _ in 0..<20 {
+            let (_, hanging) = start(try server.request("/hanging"), on: handler)
+            server.wait { $0.openStreams == 1 }
+            let (client, _) = start(try server.request(), on: handler)
+            hanging.stopLoading()
+            client.wait { $0.last?.isEnd == true }
+            #expect(client.events.last == .finished)
+        }
+        #expect(server.counts.connections == 1)
     }
 
     @Test func anUnusedConnectionSaysGoodbye() throws {

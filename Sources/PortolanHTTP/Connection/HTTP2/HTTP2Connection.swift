@@ -120,12 +120,20 @@ extension HTTP2Connection {
         return number
     }
 
-    /// The stream is over for the connection, or never came to be.
-    func release(_ stream: HTTP2Stream) {
-        if let number = stream.number { streams.remove(number) }
+    /// A stream is over for the connection, or never came to be.
+    ///
+    /// - Parameters:
+    ///   - number: `nil` where it never had one.
+    ///   - growth: what it took of the budget.
+    ///   - code: what the server is told of it, before anybody else gets its place; `nil` where it knows.
+    func release(_ number: Int32?, growth: Int, resetting code: HTTP2ErrorCode?) {
+        if let number {
+            streams.remove(number)
+            if let code { send(.rstStream(code), on: number) }
+        }
         let hadRoom = room > 0
         openCount -= 1
-        growthBudget += stream.window.growth
+        growthBudget += growth
         roomChanged(hadRoom: hadRoom)
     }
 
@@ -230,10 +238,8 @@ extension HTTP2Connection {
         let number = streamInError ?? (error as? NIOHTTP2Errors.StreamError).map { Int32($0.streamID) }
         streamInError = nil
         if let number {
-            guard let stream = streams.find(number) else { return }
-            release(stream)
-            stream.leavesConnection()
-            return stream.isViolated(error)
+            streams.find(number)?.isViolated(error)
+            return
         }
         switch state {
         case .open, .retired: break

@@ -43,7 +43,6 @@ extension LoadError {
         let remedy = "the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile"
         switch error {
         case let error as LoadError: return error
-        case let error as IOError: return cutOff(key, error)
         case let error as NIOHTTP2Errors.StreamError: return http2(error.baseError, from: key)
         case is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock, is NIOHPACKErrors.MaxHeaderListSizeViolation,
             is NIOHTTP2Errors.ExcessiveContinuationFrames:
@@ -65,10 +64,12 @@ extension LoadError {
             return LoadError(
                 .badResponse, message: "the fields of a response from \(key) are not coded as HPACK has it (RFC 7541); \(remedy)",
                 cause: error)
-        case _ where !isGreeted:
+        case is any NIOHTTP2Error where !isGreeted:
             return LoadError(.badResponse, message: "\(key) does not answer in HTTP/2; check the port, or ask for HTTP/1.1", cause: error)
-        default:
+        case is any NIOHTTP2Error:
             return LoadError(.badResponse, message: "\(key) breaks the rules of HTTP/2 (RFC 9113); \(remedy)", cause: error)
+        // Of what carries the connection.
+        default: return cutOff(key, error)
         }
     }
 }

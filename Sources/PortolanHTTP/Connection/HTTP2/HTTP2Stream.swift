@@ -135,19 +135,16 @@ extension HTTP2Stream: ExchangeCarrier {
 
 extension HTTP2Stream {
     /// Ends the stream where it is open.
-    func reset(_ code: NIOHTTP2.HTTP2ErrorCode) {
-        let number = number
-        leave()
-        if let number { connection.send(.rstStream(code), on: number) }
-    }
+    func reset(_ code: NIOHTTP2.HTTP2ErrorCode) { leave(resetting: code) }
 
-    private func leave() {
+    private func leave(resetting code: NIOHTTP2.HTTP2ErrorCode? = nil) {
         if case .left = place { return }
-        connection.release(self)
+        let number = number
         place = .left
+        connection.release(number, growth: window.growth, resetting: code)
     }
 
-    /// The connection has let go of the stream.
+    /// The connection has let go of the stream by itself.
     func leavesConnection() { place = .left }
 
     /// The server sends no more: its side is over, and with it the stream.
@@ -252,6 +249,7 @@ extension HTTP2Stream {
 
     /// The protocol's machine refuses what the server sent on the stream, and has reset it.
     func isViolated(_ error: any Error) {
+        leave()
         let isEarly = reader.isInHead && error is NIOHTTP2Errors.BadStreamStateTransition
         fail(isEarly ? HTTP2ResponseError(.contentBeforeHead).loadError : .http2(error, from: connection.key), fate: .seen)
     }
