@@ -4,10 +4,10 @@
 SWIFT ?= swift
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-test bench bench-test bench-plugins format lint clean
+.PHONY: run test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-run packages-test bench bench-test bench-plugins format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
-run: packages build plugins
+run: packages-run build plugins
 	@scripts/run.sh
 
 # Installs what the tests need, builds, and runs every test.
@@ -29,6 +29,9 @@ fuzz: packages
 
 packages:
 	@scripts/packages.sh
+
+packages-run:
+	@scripts/packages.sh run
 
 packages-test:
 	@scripts/packages.sh test

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, where a command of theirs is missing.
-#   scripts/packages.sh [test|bench]    test, bench: what the tests or the benchmarks' peers need, too
+#   scripts/packages.sh [run|test|bench]    run, test, bench: what `make run`, the tests or the benchmarks' peers need, too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,11 @@ need pkg-config pkg-config
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
 pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
 case ${1:-} in
+run)
+    # For the server that `make run` starts.
+    [ -x /usr/bin/python3 ] || missing+=(python3)
+    need openssl openssl
+    ;;
 test)
     # The tests judge manifests by their JSON Schema with it, too.
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema)
@@ -44,5 +49,5 @@ fi
 
 case ${1:-} in
 test) scripts/servers.sh nginx squid httpbin ;;
-bench) scripts/servers.sh nginx ;;
+run | bench) scripts/servers.sh nginx ;;
 esac

@@ -36,6 +36,8 @@ final class HTTP1Connection {
 
     // The connection.
     private var exchangeCount = 0
+    /// Whether no exchange may begin any more; over TLS the channel closes some time later.
+    private var isClosing = false
     private var isClosed = false
     private var failure: (any Error)?
     private(set) var idleSince: UInt64?
@@ -73,7 +75,7 @@ final class HTTP1Connection {
 // MARK: From the pool and the load
 
 extension HTTP1Connection: PooledConnection, ExchangeCarrier {
-    var room: Int { exchange == nil && idleSince != nil && !isClosed ? 1 : 0 }
+    var room: Int { exchange == nil && idleSince != nil && !isClosing && !isClosed ? 1 : 0 }
     var isMultiplexed: Bool { false }
 
     var report: TransferReport {
@@ -114,6 +116,7 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
 
     func close() {
         guard !isClosed else { return }
+        isClosing = true
         context?.close(promise: nil)
     }
 
@@ -251,7 +254,7 @@ extension HTTP1Connection {
             if held.readableBytes > 0 { first.writeBuffer(&held) }
             held = first
         }
-        if exchange == nil, idleSince == nil, timer == nil { discardRest() }
+        if exchange == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
     }
 
     /// - Returns: whether there is more to be had from the input.

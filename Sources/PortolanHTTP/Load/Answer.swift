@@ -24,7 +24,9 @@ struct Answer {
 
     /// RFC 9111 §3, as far as the response alone tells.
     private static func storage(_ control: String) -> CacheStoragePolicy {
-        control.lowercased().contains("no-store") ? .notAllowed : .allowed
+        let directives = control.split(separator: ",")
+        let forbids = directives.contains { $0.trimmingPrefix { $0 == " " || $0 == "\t" }.lowercased().hasPrefix("no-store") }
+        return forbids ? .notAllowed : .allowed
     }
 
     /// What is looked for in each head, in one pass: `HTTPFields` makes an index for the first look-up, which costs more.
