@@ -26,7 +26,9 @@ struct OutputOptions: ParsableArguments {
     @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head before the body.")
     var includesHead = false
 
-    @Flag(name: .customLong("fail"), help: "Fail with exit status 22, and without the body, where the status is 400 or more.")
+    @Flag(
+        name: [.customShort("f"), .customLong("fail")],
+        help: "Fail with exit status 22, and without the body, where the status is 400 or more.")
     var refusesBadStatus = false
 
     @Flag(

@@ -14,7 +14,8 @@ extension HTTPDate {
     ///
     /// RFC 9110 §5.6.7
     package init?(parsing text: String, now: Int64) {
-        guard text.utf8.count <= 33, let date = DateWords(text, now: now) else { return nil }  // the longest is a Wednesday in the second form
+        // The longest is a Wednesday in the second form.
+        guard text.utf8.count <= 33, let date = DateWords(text, now: now) else { return nil }
         guard (1...date.daysInMonth).contains(date.day), date.hour < 24, date.minute < 60, date.second <= 60 else { return nil }
         self.init(secondsSince1970: date.daysSince1970 * 86400 + Int64(date.hour * 3600 + date.minute * 60 + date.second))
     }

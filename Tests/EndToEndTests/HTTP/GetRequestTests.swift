@@ -118,6 +118,7 @@ import Testing
         #expect(plain.text == "nothing" && plain.status == 0)
         let outcome = try program.run("get", "--fail", server.url())
         #expect(outcome.output.isEmpty && outcome.status == 22)
+        #expect(try program.run("get", "-f", server.url()).status == 22)
     }
 
     @Test func aBodyThatIsCutShortFails() throws {
