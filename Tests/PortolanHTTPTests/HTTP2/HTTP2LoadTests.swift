@@ -257,7 +257,9 @@ import Testing
         var request = try server.request()
         request.method = .put
         request.body = .bytes([UInt8](repeating: 1, count: 4 << 20))
-        let (client, load) = start(request, on: HTTPHandler())
+        var configuration = HTTPConfiguration()
+        configuration.expectation.threshold = nil
+        let (client, load) = start(request, on: HTTPHandler(configuration: configuration))
         // The server gives no window back: it has what it allowed at first, and the client waits.
         received.wait { $0 == 65_535 ? () : nil }
         #expect(!client.events.contains(.step(.requestSent)))
