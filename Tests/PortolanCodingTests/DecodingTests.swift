@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCoding
 
-@Suite(.timeLimit(.minutes(1))) struct DecodingTests {
+@Suite(.timeLimit(.minutes(10))) struct DecodingTests {
     @Test(arguments: CodedBody.sound + CodedBody.broken) func contentsComeOut(body: CodedBody) throws {
         body.check(try body.decode(in: body.bytes.whole))
     }

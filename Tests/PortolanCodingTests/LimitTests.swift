@@ -6,7 +6,7 @@ import Testing
 
 @testable import PortolanCoding
 
-@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+@Suite(.timeLimit(.minutes(10))) struct LimitTests {
     private static let zeros = [UInt8](repeating: 0, count: 40 << 20)
     private static let bomb = Deflated.make(zeros, .gzip, level: 9)
 

@@ -7,7 +7,7 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct FileFlowTests {
+@Suite(.timeLimit(.minutes(10))) struct FileFlowTests {
     private static let bytes = Patterned.bytes(3_500_000)
     /// A response and four pieces.
     private static let events = 0...4

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ServerSupport
 
-@Suite(.timeLimit(.minutes(1))) struct ScriptedServerTests {
+@Suite(.timeLimit(.minutes(10))) struct ScriptedServerTests {
     private static let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
 
     @Test func aRequestIsRecordedAndAnswered() throws {

@@ -5,7 +5,7 @@ import ServerSupport
 import Testing
 
 /// The real servers, through curl(1).
-@Suite(.timeLimit(.minutes(2))) struct TestServersTests {
+@Suite(.timeLimit(.minutes(10))) struct TestServersTests {
     @Test(arguments: TestServer.allCases)
     func eachServerIsThere(_ server: TestServer) throws {
         let endpoint = try TestServers.shared.endpoint(server)

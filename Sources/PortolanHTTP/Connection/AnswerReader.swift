@@ -35,9 +35,10 @@ struct AnswerReader: ~Copyable {
     /// Whether the connection can carry another exchange after this one.
     private(set) var allowsReuse = true
 
-    init(limits: HTTPLimits) {
+    /// - Parameter heads: what has read the heads before, if it is not the first.
+    init(limits: HTTPLimits, heads: ResponseHeadParser? = nil) {
         self.limits = limits
-        parser = ResponseHeadParser(limits: limits)
+        parser = heads ?? ResponseHeadParser(limits: limits)
         chunks = ChunkedDecoder(limits: limits)
     }
 
@@ -117,9 +118,12 @@ struct AnswerReader: ~Copyable {
             place = .chunks
             chunks = ChunkedDecoder(limits: limits)
             return .head(head, bodyLength: nil)
-        case .untilClose, .tunnel:
+        case .untilClose:
             place = .untilClose
             return .head(head, bodyLength: nil)
+        case .tunnel:
+            place = .atEnd(nil)
+            return .head(head, bodyLength: 0)
         }
     }
 

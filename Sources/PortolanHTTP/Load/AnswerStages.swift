@@ -13,8 +13,9 @@ extension HTTPConfiguration {
         if answer.response.mimeType?.essence == "multipart/x-mixed-replace" {
             stage = MultipartReplaceStage(for: request, limits: parts, next: client)
         }
-        if answer.hasContentCoding {
-            stage = ContentDecodingStage(for: request, limits: decoding, next: stage ?? client)
+        let transferCodings = answer.head.framing.transferCodings
+        if answer.hasContentCoding || !transferCodings.isEmpty {
+            stage = ContentDecodingStage(for: request, limits: decoding, transferCodings: transferCodings, next: stage ?? client)
         }
         return stage
     }

@@ -12,7 +12,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// Loads over sockets: what the pool, the load and the connections do together.
-@Suite(.timeLimit(.minutes(2))) struct HTTP2LoadTests {
+@Suite(.timeLimit(.minutes(10))) struct HTTP2LoadTests {
     private func start(_ request: Request, on handler: HTTPHandler) -> (RecordingClient, any ProtocolLoad) {
         let client = RecordingClient()
         let load = handler.makeLoad(for: request, cachedResponse: nil, client: client)

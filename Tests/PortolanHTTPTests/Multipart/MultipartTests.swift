@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-@Suite(.timeLimit(.minutes(1))) struct MultipartTests {
+@Suite(.timeLimit(.minutes(10))) struct MultipartTests {
     @Test(arguments: MultipartBody.samples) func partsComeOut(body: MultipartBody) throws {
         body.check(try body.load(in: [body.bytes]))
     }

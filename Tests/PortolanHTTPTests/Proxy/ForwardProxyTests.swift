@@ -7,7 +7,7 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-@Suite("http: through an HTTP proxy", .timeLimit(.minutes(1)))
+@Suite("http: through an HTTP proxy", .timeLimit(.minutes(10)))
 struct ForwardProxyTests {
     private static let refusal = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 2\r\n\r\nno"
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"

@@ -7,7 +7,7 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-@Suite("Through squid and microsocks", .timeLimit(.minutes(2)))
+@Suite("Through squid and microsocks", .timeLimit(.minutes(10)))
 struct RealProxyTests {
     private let servers: TestServers
 

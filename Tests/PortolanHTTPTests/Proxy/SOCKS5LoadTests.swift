@@ -6,7 +6,7 @@ import PortolanHTTP
 import ServerSupport
 import Testing
 
-@Suite("Through a SOCKS5 proxy", .timeLimit(.minutes(1)))
+@Suite("Through a SOCKS5 proxy", .timeLimit(.minutes(10)))
 struct SOCKS5LoadTests {
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
     /// Of `origin.test` port 80.

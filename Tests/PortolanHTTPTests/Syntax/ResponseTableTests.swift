@@ -5,7 +5,7 @@ import PortolanCore
 import Testing
 
 /// Each response of the table, however it comes in pieces, cut anywhere, and with another one behind it.
-@Suite(.timeLimit(.minutes(1))) struct ResponseTableTests {
+@Suite(.timeLimit(.minutes(10))) struct ResponseTableTests {
     private static let small = ResponseTable.all.filter { $0.bytes.count <= 300 }
 
     @Test(arguments: ResponseTable.all) func isReadWhole(_ row: ResponseCase) {

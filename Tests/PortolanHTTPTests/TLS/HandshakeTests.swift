@@ -10,7 +10,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// Handshakes that fail, and what is said of them; versions and names.
-@Suite(.timeLimit(.minutes(1))) struct HandshakeTests {
+@Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
     @Test func aServerWithoutTLSIsNamedAsOne() async throws {
         let server = try await SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await SecureLoads().load(server.url)

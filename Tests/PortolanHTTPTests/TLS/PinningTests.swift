@@ -31,7 +31,7 @@ final class PinnedKeys: LoadDelegate {
 // ---- pinning
 
 /// The example of docs/embedding.md.
-@Suite(.timeLimit(.minutes(1))) struct PinningTests {
+@Suite(.timeLimit(.minutes(10))) struct PinningTests {
     @Test func aPinnedKeyLoadsAndAnotherDoesNot() async throws {
         let server = try await SecureServer("good")
         let loads = try SecureLoads()

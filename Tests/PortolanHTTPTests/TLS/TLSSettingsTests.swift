@@ -10,7 +10,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// Trust roots and identities: where they come from, and what is said of files that can't be used.
-@Suite(.timeLimit(.minutes(1))) struct TLSSettingsTests {
+@Suite(.timeLimit(.minutes(10))) struct TLSSettingsTests {
     private static func text(_ change: @escaping (inout TLSSettings) throws -> Void) async throws -> String {
         let server = try await SecureServer("good")
         let outcome = try await SecureLoads { try change(&$0.tls) }.load(server.url)

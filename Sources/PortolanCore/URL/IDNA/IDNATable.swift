@@ -10,7 +10,7 @@
 /// - Complexity: a binary search for each question.
 enum IDNATable {
     /// Bits 21 to 23 of `mapping`; what the bits from 24 on, the value, mean.
-    enum Status: UInt8 {
+    enum MappingStatus: UInt8 {
         case valid, disallowed, ignored
         /// The run is mapped to a run that starts at the value.
         case mappedToRun
@@ -42,7 +42,7 @@ enum IDNATable {
     }
 
     /// How a code point that is by itself is treated.
-    static func status(of codePoint: UInt32) -> Status {
+    static func status(of codePoint: UInt32) -> MappingStatus {
         let record = run(holding: codePoint, in: mapping)
         let status = status(in: record)
         let isSmallLetter = status == .mappedToNext && (codePoint &- start(of: record)) % 2 == 1
@@ -77,12 +77,12 @@ enum IDNATable {
         return (UInt32(truncatingIfNeeded: record >> 42), start(of: record >> 21))
     }
 
-    private static func status(in record: UInt64) -> Status { Status(rawValue: UInt8(record >> 21 & 7)) ?? .disallowed }
+    private static func status(in record: UInt64) -> MappingStatus { MappingStatus(rawValue: UInt8(record >> 21 & 7)) ?? .disallowed }
 
     private static func start(of record: some BinaryInteger) -> UInt32 { UInt32(truncatingIfNeeded: record) & 0x1F_FFFF }
 
     /// The last record that starts at a code point or before it; the first record of each table starts at zero.
-    private static func run<Record: FixedWidthInteger>(holding codePoint: UInt32, in table: [Record]) -> Record {
+    private static func run<Word: FixedWidthInteger>(holding codePoint: UInt32, in table: [Word]) -> Word {
         table[firstIndex(below: table.count) { start(of: table[$0]) > codePoint } - 1]
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCLI
 
-@Suite(.timeLimit(.minutes(1))) struct UploadBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadBodyTests {
     /// Reads a body to its end, with room for so many bytes at a time.
     private func text(of body: Body, capacity: Int = 100) async throws -> String {
         let reader = try body.makeReader()
