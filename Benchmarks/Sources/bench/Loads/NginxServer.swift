@@ -2,71 +2,61 @@
 
 import Foundation
 
-/// nginx on loopback, for the rows that load over HTTP: one process, no log, no end to a connection, sendfile. Started once a run, when a row first asks.
+/// nginx on loopback, one process that keeps connections and writes no log: `Tests/Servers/serve --only bench` starts it.
 ///
-/// It serves `/1KiB`, `/64KiB`, `/1MiB` and `/1GiB`, and takes what is sent to `/sink`. `Tests/Servers/serve` ends it when this program ends, however
-/// that happens: nobody else has the other end of its standard input.
+/// It ends with the pipe that it has for its standard input: with this object, and with this process, however that ends.
 final class NginxServer: Sendable {
-    /// `http://127.0.0.1:PORT`
     let http: String
-    /// `https://localhost:PORT`, HTTP/2 by ALPN; ``authority`` is to be trusted.
     let https: String
-    /// The certificate of the authority, PEM.
+    /// The certificate of the authority that the server's own is from.
     let authority: String
-    /// For its memory and its processor time, beside the client's.
-    let folder: String
-    private let process: Process
-    private let input = Pipe()
+    /// Held for its end, which closes it.
+    private let pipe: Pipe
 
-    private struct Description: Decodable {
+    /// - Parameters:
+    ///   - program: `Tests/Servers/serve`.
+    ///   - root: the folder whose files it serves.
+    init(program: String, root: String) throws {
+        guard FileManager.default.isExecutableFile(atPath: program) else {
+            throw Missing("\(program) is not there: run this in the folder of the sources; or name it with --servers")
+        }
+        let (process, input, output) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = ["--only", "bench", "--root", root, "--limit", "86400"]
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        let place = try Self.read(output.fileHandleForReading, program)
+        pipe = input
+        http = try place.origin("bench.http")
+        https = try place.origin("bench.https")
+        authority = place.files["ca"] ?? ""
+    }
+
+    /// Its one line; it goes on after that.
+    private static func read(_ output: FileHandle, _ program: String) throws -> Place {
+        var text = Data()
+        while text.last != UInt8(ascii: "\n") {
+            let more = output.availableData
+            guard !more.isEmpty else { throw Missing("\(program) ended without saying where nginx is: 'make bench' gets what it needs") }
+            text += more
+        }
+        return try JSONDecoder().decode(Place.self, from: text)
+    }
+
+    private struct Place: Decodable {
         struct Endpoint: Decodable {
+            let scheme: String
             let port: Int
         }
 
-        let folder: String
         let endpoints: [String: Endpoint]
         let files: [String: String]
         let missing: [String: String]
-    }
 
-    private static let started = Result { try NginxServer() }
-
-    /// - Throws: ``Missing``, with the reason.
-    static var shared: NginxServer {
-        get throws { try started.get() }
-    }
-
-    private init() throws {
-        let source = URL(fileURLWithPath: #filePath)
-        let program = URL(fileURLWithPath: "../../../../Tests/Servers/serve", relativeTo: source).standardizedFileURL
-        let output = Pipe()
-        process = Process()
-        process.executableURL = program
-        process.arguments = ["--only", "bench", "--limit", "86400"]
-        process.standardInput = input
-        process.standardOutput = output
-        do {
-            try process.run()
-        } catch {
-            throw Missing("\(program.path) can't be started: \(error)")
+        func origin(_ name: String) throws -> String {
+            guard let endpoint = endpoints[name] else { throw Missing(missing["bench"] ?? "nginx has no endpoint \(name)") }
+            return "\(endpoint.scheme)://127.0.0.1:\(endpoint.port)"
         }
-        let description = try Self.description(from: output.fileHandleForReading)
-        guard let http = description.endpoints["bench.http"], let https = description.endpoints["bench.https"],
-            let authority = description.files["ca"]
-        else { throw Missing("nginx was not started: \(description.missing["bench"] ?? "its description is incomplete")") }
-        self.http = "http://127.0.0.1:\(http.port)"
-        self.https = "https://localhost:\(https.port)"
-        self.authority = authority
-        folder = description.folder
-    }
-
-    private static func description(from output: FileHandle) throws -> Description {
-        var line = Data()
-        while line.last != UInt8(ascii: "\n") {
-            let bytes = output.availableData
-            if bytes.isEmpty { throw Missing("nginx was not started: run scripts/packages.sh bench") }
-            line += bytes
-        }
-        return try JSONDecoder().decode(Description.self, from: line)
     }
 }

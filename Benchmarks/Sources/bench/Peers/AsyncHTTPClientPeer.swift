@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The peer "AsyncHTTPClient": one client that keeps as many connections as there are requests in flight. Where Portolan stands in its
-// delegate form, execute(request:delegate:eventLoop:) with everything on one event loop, which is the leanest of its public interfaces: the
-// next request is made from the end of the last, as with Portolan. Where Portolan is awaited, execute(_:timeout:) and the body's collect(upTo:).
+// The peer "AsyncHTTPClient": one client on one event loop, which keeps as many connections as there are requests in flight. Where Portolan
+// stands in its delegate form, execute(request:delegate:), which is the leanest of its public interfaces: the next request is made from the end
+// of the last, as with Portolan. Where Portolan is awaited, execute(_:timeout:) and the body's collect(upTo:), which is its interface for
+// that; and, as "AHC future", the older execute(request:) with its future awaited. (To prefer an event loop for each request, where there are
+// several, would cost a new connection each time.)
 
 import AsyncHTTPClient
 import CTally
 import NIOCore
 import NIOHTTPCompression
+import NIOPosix
 
 enum AsyncHTTPClientPeer {
     static let name = "AsyncHTTPClient"
+    static let nameOfFuture = "AHC future"
 
-    /// Never shut down, for it lives as long as the process.
-    private static let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration())
-    private static let decoding = HTTPClient(
-        eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration(decompression: .enabled(limit: .none)))
+    // Never shut down, for they live as long as the process.
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private static let client = HTTPClient(eventLoopGroup: group, configuration: configuration())
+    private static let decoding = HTTPClient(eventLoopGroup: group, configuration: configuration(decompression: .enabled(limit: .none)))
 
     private static func configuration(decompression: HTTPClient.Decompression = .disabled) -> HTTPClient.Configuration {
         let pool = HTTPClient.Configuration.ConnectionPool(idleTimeout: .minutes(60), concurrentHTTP1ConnectionsPerHostSoftLimit: 1024)
@@ -47,6 +51,18 @@ enum AsyncHTTPClientPeer {
             return tally
         }
     }
+
+    static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Contender {
+        let request = try HTTPClient.Request(url: target.url)
+        return Contender(nameOfFuture, amount: times) {
+            var tally = bench_tally()
+            for _ in 0..<times {
+                guard let body = try await client.execute(request: request).get().body else { continue }
+                tally += unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
+            }
+            return tally
+        }
+    }
 }
 
 /// Requests one after another, some at a time, all on one event loop.
@@ -70,7 +86,7 @@ private final class RequestChains: @unchecked Sendable {  // … because what va
 
     /// - Returns: the tally of all bodies.
     static func load(_ request: HTTPClient.Request, times: Int, inFlight count: Int, with client: HTTPClient) async throws -> bench_tally {
-        let eventLoop = HTTPClient.defaultEventLoopGroup.any()
+        let eventLoop = client.eventLoopGroup.any()
         return try await withCheckedThrowingContinuation { continuation in
             let chains = RequestChains(request, times: times, inFlight: count, client, eventLoop, continuation)
             eventLoop.execute {
@@ -82,7 +98,7 @@ private final class RequestChains: @unchecked Sendable {  // … because what va
     private func loadNext() {
         guard left > 0 else { return end() }
         left -= 1
-        let task = client.execute(request: request, delegate: TallyTaker(eventLoop), eventLoop: .delegateAndChannel(on: eventLoop))
+        let task = client.execute(request: request, delegate: TallyTaker(eventLoop))
         task.futureResult.whenComplete { [self] result in
             switch result {
             case .success(let body):

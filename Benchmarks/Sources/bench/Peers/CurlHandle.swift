@@ -12,9 +12,6 @@ final class CurlHandle: @unchecked Sendable {  // … because a contender's runs
         var bufferSize: Int?
         /// What is accepted and decoded; `nil`: none.
         var codings: String?
-        /// The certificates that are trusted; `nil`: the system's.
-        var authority: String?
-        var http2 = false
 
         static let largeBuffer = Options(bufferSize: 512 << 10)
     }
@@ -33,10 +30,7 @@ final class CurlHandle: @unchecked Sendable {  // … because a contender's runs
         try Self.check(unsafe bench_curl_set_writer(handle, write, tally))
         if let size = options.bufferSize { try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_BUFFERSIZE, size)) }
         if let codings = options.codings { try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_ACCEPT_ENCODING, codings)) }
-        if let authority = options.authority { try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_CAINFO, authority)) }
-        let version = options.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
-        try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_HTTP_VERSION, version))
-        if options.http2 { try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_PIPEWAIT, 1)) }
+        try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1))
     }
 
     deinit {

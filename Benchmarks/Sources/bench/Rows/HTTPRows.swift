@@ -40,6 +40,7 @@ enum HTTPRows {
             peers: [
                 try LibCurl.contender(loading: target.url, times: often, amount: often),
                 AsyncHTTPClientPeer.awaited(target, times: seldom),
+                try AsyncHTTPClientPeer.awaitedFuture(target, times: seldom),
                 URLSessionPeer.contender(loading: target.url, times: rarely, amount: rarely),
                 try SocketLoop.contender(target, times: often, amount: often),
             ],
