@@ -17,4 +17,7 @@ package protocol ResumableStage: ClientStage {
     /// - Returns: `.keepGoing`: nothing is held back any more, the load may go on. `.pause`: the client paused again.
     ///   `.stopped`: the load is over; the client has been told the end, where there was one.
     func resume() -> Flow
+
+    /// Whether something waits for ``resume()``, here or in a stage behind.
+    var isHolding: Bool { get }
 }

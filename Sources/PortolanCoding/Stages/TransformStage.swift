@@ -120,6 +120,8 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
         }
     }
 
+    package var isHolding: Bool { place == .held || downstream?.isHolding ?? false }
+
     // MARK: To the client
 
     private func advance(_ bytes: borrowing RawSpan, from position: inout Int) -> Flow {
@@ -154,14 +156,17 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
         place = .over
         if let trailers = kept.trailers { next.didReceiveTrailers(trailers) }
         next.didFinishLoading()
-        return .stopped
+        return afterEnd
     }
 
     private func fail(with error: LoadError) -> Flow {
         place = .over
         next.didFail(with: error)
-        return .stopped
+        return afterEnd
     }
+
+    /// The answer once the next client was told the end, which may be a stage that keeps it.
+    private var afterEnd: Flow { isHolding ? .pause : .stopped }
 
     /// Takes note of the client's answer.
     ///

@@ -139,6 +139,25 @@ import Testing
         }
     }
 
+    /// The outer stage has told all it had when the inner one is paused with the end in its hands.
+    @Test func endThatTheInnerStageKeepsComes() throws {
+        let text = Array("--b\r\n\r\none\r\n--".utf8)
+        let coded = [0x01, UInt8(text.count), 0, ~UInt8(text.count), 0xFF] + text
+        let outer = try MultipartBody.response("multipart/x-mixed-replace;boundary=b", fields: [.contentEncoding: "deflate"])
+        for (body, code) in [(coded, nil), (coded + [7], nil), ([0] + coded.dropFirst() + [7], LoadError.Code.decodingFailed)] {
+            let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
+            let stage = try #require(BodyStages().make(for: outer, to: try Request("http://a/"), client: client))
+            #expect(stage.didReceive(outer, storage: .allowed) == .keepGoing)
+            let bytes = unsafe body.span.bytes
+            #expect(stage.didLoad(bytes) == .pause)
+            stage.didFinishLoading()
+            while stage.resume() == .pause { #expect(stage.isHolding || client.events.last?.isEnd == true) }
+            #expect(stage.resume() == .stopped && !stage.isHolding)
+            #expect(client.error?.code == code && client.events.last?.isEnd == true)
+            #expect(MultipartBody.parts(client).map(\.data) == [code == nil ? "one\r\n--" : "one"])
+        }
+    }
+
     @Test func stagesAreMadeWhereTheyAreNeeded() throws {
         let request = try Request("http://a/")
         let client = RecordingClient()
