@@ -30,7 +30,10 @@ public final class LoadTask: Sendable {
         self.bodyLimit = bodyLimit
         self.parent = parent
         machine = Mutex(LoadTaskMachine(request: request))
-        timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.filled(by: loader.configuration.timeouts))
+        var defaults = loader.configuration.timeouts
+        // The outer load's limit on the whole holds for what lies inside, too; a second one of the same length would only race it.
+        if parent != nil { defaults.total = nil }
+        timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.filled(by: defaults))
     }
 
     // MARK: What is known of it

@@ -301,7 +301,9 @@ extension HTTPLoad: Exchange {
 
     /// The answer is the caller's.
     private func receive(_ answer: Answer) -> Flow {
-        stage = configuration.stage(for: answer, of: request, client: client)
+        stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
+            for: answer.response, isCoded: answer.hasContentCoding, transferCodings: answer.head.framing.transferCodings, to: request,
+            client: client)
         let flow = (stage ?? client).didReceive(answer.response, storage: answer.storage)
         if flow == .stopped { end() }
         return flow

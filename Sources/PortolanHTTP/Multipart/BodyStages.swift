@@ -18,12 +18,20 @@ package struct BodyStages: Sendable {
 
     /// - Returns: whom the load is to give `response` and all that follows it in place of `client`; `nil`: nothing stands between.
     package func make(for response: Response, to request: Request, client: any ProtocolClient) -> (any ResumableStage)? {
-        let mayHaveParts = MultipartReplacement.mayTakeApart(response)
-        guard response.fields.contains(.contentEncoding) else {
-            return mayHaveParts ? MultipartReplaceStage(for: request, limits: multipart, next: client) : nil
+        make(for: response, isCoded: response.fields.contains(.contentEncoding), to: request, client: client)
+    }
+
+    /// - Parameters:
+    ///   - isCoded: whether the response has a Content-Encoding, for whoever has looked already.
+    ///   - transferCodings: those that were applied to the message.
+    func make(
+        for response: Response, isCoded: Bool, transferCodings: [String] = [], to request: Request, client: any ProtocolClient
+    ) -> (any ResumableStage)? {
+        var stage: (any ResumableStage)?
+        if MultipartReplacement.mayTakeApart(response) { stage = MultipartReplaceStage(for: request, limits: multipart, next: client) }
+        if isCoded || !transferCodings.isEmpty {
+            stage = ContentDecodingStage(for: request, limits: decoding, transferCodings: transferCodings, next: stage ?? client)
         }
-        guard mayHaveParts else { return ContentDecodingStage(for: request, limits: decoding, next: client) }
-        let parts = MultipartReplaceStage(for: request, limits: multipart, next: client)
-        return ContentDecodingStage(for: request, limits: decoding, next: parts)
+        return stage
     }
 }
