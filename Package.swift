@@ -89,7 +89,8 @@ let package = Package(
             name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
-            name: "PortolanCodingTests", dependencies: ["PortolanCoding", "PortolanCore", "PortolanTestSupport", "CPortolanZlib", httpTypes],
+            name: "PortolanCodingTests",
+            dependencies: ["PortolanCoding", "PortolanCore", "PortolanTestSupport", "CPortolanZlib", httpTypes],
             swiftSettings: strict),
         .testTarget(
             name: "PortolanHTTPTests",

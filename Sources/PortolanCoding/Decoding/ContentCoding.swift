@@ -21,7 +21,9 @@ enum ContentCoding: String {
     /// - Throws: ``LoadError/Code/badResponse`` for one that can't be undone: without it nobody knows where the content is.
     init(transferCoding name: String) throws(LoadError) {
         guard let coding = Self(name: name) else {
-            throw LoadError(.badResponse, message: "the transfer coding of the response is neither gzip nor deflate, and none was asked for (RFC 9112 §7)")
+            throw LoadError(
+                .badResponse,
+                message: "the transfer coding of the response is neither gzip nor deflate, and none was asked for (RFC 9112 §7)")
         }
         self = coding
     }

@@ -45,7 +45,9 @@ package struct ContentDecoding: BodyTransform {
         let names = response.fields.contentCodings
         let outer = try transferCodings.map { name throws(LoadError) in try ContentCoding(transferCoding: name) }
         if names.isEmpty, outer.isEmpty { return .passes }
-        guard names.count + outer.count <= limits.maximumCodings else { throw LoadError(codings: names.count + outer.count, over: limits.maximumCodings) }
+        guard names.count + outer.count <= limits.maximumCodings else {
+            throw LoadError(codings: names.count + outer.count, over: limits.maximumCodings)
+        }
         codings = []
         if !keepsCoding, response.status != .partialContent {
             for name in names.reversed() {

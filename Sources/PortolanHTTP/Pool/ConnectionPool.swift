@@ -246,7 +246,11 @@ final class ConnectionPool {
         for origin in origins.values {
             for connection in origin.ready {
                 guard let since = connection.idleSince else { continue }
-                if NIODeadline.uptimeNanoseconds(since) + TimeAmount(limits.idleTimeout) <= now { connection.close() } else { isAnyLeft = true }
+                if NIODeadline.uptimeNanoseconds(since) + TimeAmount(limits.idleTimeout) <= now {
+                    connection.close()
+                } else {
+                    isAnyLeft = true
+                }
             }
         }
         if isAnyLeft { scheduleSweep() }

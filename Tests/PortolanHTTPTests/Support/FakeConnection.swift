@@ -27,7 +27,9 @@ final class FakeConnection: PooledConnection {
 
     var room: Int { isClosed ? 0 : capacity - carried }
 
-    func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier { preconditionFailure("the waiters of these tests take the room alone") }
+    func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier {
+        preconditionFailure("the waiters of these tests take the room alone")
+    }
 
     func take() {
         carried += 1
