@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import HTTPTypes
-import PortolanCore
 
 /// A content coding that can be undone.
 ///
@@ -16,16 +15,6 @@ enum ContentCoding: String {
         case "deflate": self = .deflate
         default: return nil
         }
-    }
-
-    /// - Throws: ``LoadError/Code/badResponse`` for one that can't be undone: without it nobody knows where the content is.
-    init(transferCoding name: String) throws(LoadError) {
-        guard let coding = Self(name: name) else {
-            throw LoadError(
-                .badResponse,
-                message: "the transfer coding of the response is neither gzip nor deflate, and none was asked for (RFC 9112 §7)")
-        }
-        self = coding
     }
 
     var format: Inflater.Format {

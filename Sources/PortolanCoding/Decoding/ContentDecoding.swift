@@ -18,14 +18,11 @@ package struct ContentDecoding: BodyTransform {
     private let limits: ContentDecodingLimits
     private let hasBody: Bool
     private let keepsCoding: Bool
-    private let transferCodings: [String]
     private var codings: [ContentCoding] = []
     /// Made when the first bytes come.
     private var pipeline: DecodingPipeline?
 
-    /// - Parameter transferCodings: what a server applied to the message and not to the content, in the order of that; undone in any case (RFC 9112 §7).
-    package init(for request: Request, limits: ContentDecodingLimits, transferCodings: [String] = []) {
-        self.transferCodings = transferCodings
+    package init(for request: Request, limits: ContentDecodingLimits) {
         self.limits = limits
         hasBody = request.method != .head
         keepsCoding = request[KeepsContentCoding.self] ?? false
@@ -43,11 +40,8 @@ package struct ContentDecoding: BodyTransform {
         pipeline = nil
         guard hasBody, response.status != .noContent, response.status != .notModified else { return .passes }
         let names = response.fields.contentCodings
-        let outer = try transferCodings.map { name throws(LoadError) in try ContentCoding(transferCoding: name) }
-        if names.isEmpty, outer.isEmpty { return .passes }
-        guard names.count + outer.count <= limits.maximumCodings else {
-            throw LoadError(codings: names.count + outer.count, over: limits.maximumCodings)
-        }
+        if names.isEmpty { return .passes }
+        guard names.count <= limits.maximumCodings else { throw LoadError(codings: names.count, over: limits.maximumCodings) }
         codings = []
         if !keepsCoding, response.status != .partialContent {
             for name in names.reversed() {
@@ -56,7 +50,6 @@ package struct ContentDecoding: BodyTransform {
             }
         }
         response.remainingContentCodings = names.dropLast(codings.count)
-        codings += outer
         if codings.isEmpty { return .passes }
         response.expectedLength = nil
         return .transforms
@@ -82,10 +75,7 @@ package struct ContentDecoding: BodyTransform {
 package typealias ContentDecodingStage = TransformStage<ContentDecoding>
 
 extension ContentDecodingStage {
-    package convenience init(
-        for request: Request, limits: ContentDecodingLimits = ContentDecodingLimits(), transferCodings: [String] = [],
-        next: any ProtocolClient
-    ) {
-        self.init(ContentDecoding(for: request, limits: limits, transferCodings: transferCodings), next: next)
+    package convenience init(for request: Request, limits: ContentDecodingLimits = ContentDecodingLimits(), next: any ProtocolClient) {
+        self.init(ContentDecoding(for: request, limits: limits), next: next)
     }
 }

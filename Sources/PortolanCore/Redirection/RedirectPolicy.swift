@@ -35,8 +35,9 @@ public enum RedirectDecision: Sendable {
 }
 
 extension RedirectPolicy {
-    /// Fields that tell who the caller is: they never follow to another scheme, host or port.
-    private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
+    /// Fields that tell who the caller is, or for which server they were meant: they never follow to another scheme, host or port.
+    private static let originFields: [HTTPField.Name] =
+        [.authorization, .cookie, .proxyAuthorization] + [HTTPField.Name("Host")].compactMap(\.self)
 
     /// What is really requested when a handler proposes `proposed` as the successor of `current`.
     ///
@@ -56,7 +57,7 @@ extension RedirectPolicy {
         var next = proposed
         next.url = next.url.inheritingFragment(of: current.url)
         if !next.url.hasSameOrigin(as: current.url) {
-            for name in Self.credentialFields { next.fields[name] = nil }
+            for name in Self.originFields { next.fields[name] = nil }
         }
         return next
     }

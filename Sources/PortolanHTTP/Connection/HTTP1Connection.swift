@@ -14,6 +14,8 @@ final class HTTP1Connection {
     /// The rest of an answer that nobody wants is read up to so many bytes, so that the connection can be used again.
     private static let discardLimit = 64 << 10
     private static let discardTime = TimeAmount.seconds(2)
+    /// How many pieces of a body are sent before others have their turn.
+    private static let piecesInTurn = 4
 
     private let key: ConnectionKey
     private let expectation: ExpectationPolicy
@@ -108,9 +110,18 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
         if !isPaused, !isClosed { context?.read() }
     }
 
+    func resumeReading(_ exchange: any Exchange) {
+        if self.exchange === exchange { resumeReading() }
+    }
+
+    func cancel(_ exchange: any Exchange) {
+        if self.exchange === exchange { cancel() }
+    }
+
     func cancel() {
         guard exchange != nil else { return }
         exchange = nil
+        stopTimer()
         if !isReading { discardRest() }
     }
 
@@ -188,18 +199,25 @@ extension HTTP1Connection {
     }
 
     /// Sends as much of the body as there is and the socket takes.
+    ///
+    /// A few pieces at a time: a server that takes them as fast as they come must not keep the loop from the others, nor from its own answer.
     private func pump() {
         guard let current = exchange, let upload = current.upload, let context else { return }
+        let loop = context.eventLoop
+        let call = ConnectionCall(self)
+        var pieces = 0
         while case .body(let isChunked) = sending, exchange === current, !isClosed, context.channel.isWritable {
-            let loop = context.eventLoop
-            let call = ConnectionCall(self)
+            guard pieces < Self.piecesInTurn else { return loop.execute { call.run { $0.pump() } } }
+            pieces += 1
             switch upload.next(context.channel.allocator, whenReady: { loop.execute { call.run { $0.pump() } } }) {
             case .bytes(let piece): send(piece, isChunked: isChunked, to: current, context)
             case .wait: return context.flush()
-            case .failed(let error): return fail(error)
+            case .failed(let error): return fail(error, fate: .seen)
             case .end:
-                if isChunked { context.write(NIOAny(context.channel.allocator.buffer(staticString: "0\r\n\r\n")), promise: nil) }
-                sentBytes += isChunked ? 5 : 0
+                if isChunked {
+                    context.write(NIOAny(context.channel.allocator.buffer(bytes: ChunkHeader.last)), promise: nil)
+                    sentBytes += Int64(ChunkHeader.last.count)
+                }
                 sending = .done
                 context.flush()
                 current.requestIsSent()
@@ -211,11 +229,16 @@ extension HTTP1Connection {
         let count = piece.readableBytes
         sentBytes += Int64(count)
         if isChunked {
-            let line = context.channel.allocator.buffer(string: String(count, radix: 16) + "\r\n")
-            sentBytes += Int64(line.readableBytes) + 2
+            var line = context.channel.allocator.buffer(capacity: ChunkHeader.longest)
+            unsafe line.writeWithUnsafeMutableBytes(minimumWritableBytes: ChunkHeader.longest) { target in
+                var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+                ChunkHeader.write(count: count, to: &output)
+                return unsafe output.finalize(for: target)
+            }
+            sentBytes += Int64(line.readableBytes + ChunkHeader.end.count)
             context.write(NIOAny(line), promise: nil)
             context.write(NIOAny(piece), promise: nil)
-            context.writeAndFlush(NIOAny(context.channel.allocator.buffer(staticString: "\r\n")), promise: nil)
+            context.writeAndFlush(NIOAny(context.channel.allocator.buffer(bytes: ChunkHeader.end)), promise: nil)
         } else {
             context.writeAndFlush(NIOAny(piece), promise: nil)
         }
@@ -322,13 +345,14 @@ extension HTTP1Connection {
         done?.didEnd(trailers: trailers, report: report)
     }
 
-    private func fail(_ error: LoadError) {
+    /// - Parameter fate: what is known of the request, where the bytes that came do not tell.
+    private func fail(_ error: LoadError, fate: RequestFate? = nil) {
         let failed = exchange
         let report = report
         exchange = nil
         stopTimer()
         close()
-        failed?.didFail(error, fate: report.bytesReceived == 0 ? .unanswered : .seen, report: report)
+        failed?.didFail(error, fate: fate ?? (report.bytesReceived == 0 ? .unanswered : .seen), report: report)
     }
 }
 
@@ -393,7 +417,7 @@ extension HTTP1Connection: ChannelInboundHandler, ChannelOutboundHandler {
             if try reader.endOfInput(), !isCutOff { return end(nil, isAtEndOfInput: false) }
             fail(.cutAtClose(key, failure))
         } catch {
-            fail(error.rule == .cutInHead || error.rule == .noResponse ? .cutOff(key, failure) : error.loadError)
+            fail(error.rule == .noResponse || error.rule == .cutInHead && failure != nil ? .cutOff(key, failure) : error.loadError)
         }
     }
 }

@@ -36,6 +36,15 @@ protocol ExchangeCarrier: AnyObject {
     func resumeReading()
     /// The exchange is over for the load; it hears nothing more.
     func cancel()
+    /// As ``resumeReading()`` and ``cancel()``, but only where the carrier still carries `exchange`: a connection may carry the next one already
+    /// while the last one is told of its end.
+    func resumeReading(_ exchange: any Exchange)
+    func cancel(_ exchange: any Exchange)
     /// What went over the wire so far.
     var report: TransferReport { get }
+}
+
+extension ExchangeCarrier {
+    func resumeReading(_ exchange: any Exchange) { resumeReading() }
+    func cancel(_ exchange: any Exchange) { cancel() }
 }

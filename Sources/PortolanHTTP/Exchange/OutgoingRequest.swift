@@ -23,6 +23,12 @@ struct OutgoingRequest: Sendable {
     /// - Parameter mayExpect: whether the policy may have the body wait.
     /// - Throws: ``LoadError/Code/badRequest`` for what can't be sent.
     init(_ request: Request, configuration: HTTPConfiguration, mayExpect: Bool = true) throws(LoadError) {
+        guard request.method != .connect else {
+            throw LoadError(.badRequest, message: "CONNECT makes a tunnel and loads nothing; proxies are set in the configuration")
+        }
+        guard request.method != .trace || request.body == nil else {
+            throw LoadError(.badRequest, message: "TRACE is sent without a body (RFC 9110 §9.3.8); leave it out")
+        }
         method = request.method
         priority = request.priority
         url = request.url

@@ -8,17 +8,20 @@ struct Answer {
     let head: ResponseHead
     let response: Response
     let storage: CacheStoragePolicy
-    /// Whether the body is said to be coded.
-    let hasContentCoding: Bool
+    /// Whether the body has a content coding, and nothing lies over it.
+    let mayBeDecoded: Bool
 
     /// - Parameter length: of the body to come, if it is known.
     init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?) {
         let notes = Notes(head.fields)
         self.head = head
-        response = Response(
+        var response = Response(
             url: url, mimeType: notes.contentType.flatMap(MIMEType.init(parsing:)), expectedLength: length,
             suggestedFilename: notes.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
-        hasContentCoding = notes.hasContentCoding
+        // Nobody asked for a transfer coding but chunked: what else there is stays, and is said (RFC 9112 §6.3, rule 4).
+        response.remainingContentCodings = head.framing.transferCodings
+        self.response = response
+        mayBeDecoded = notes.hasContentCoding && head.framing.transferCodings.isEmpty
         storage = notes.cacheControl.map(Self.storage) ?? .allowed
     }
 

@@ -98,8 +98,15 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private func resume() {
         switch state {
         case .exchanging(let carrier):
-            if let stage, stage.resume() != .keepGoing { return }
-            carrier.resumeReading()
+            switch stage?.resume() ?? .keepGoing {
+            case .keepGoing: carrier.resumeReading(self)
+            case .pause: break
+            // The client was told the end by the stage, or wants none.
+            case .stopped:
+                end()
+                client.didTransfer(carrier.report)
+                carrier.cancel(self)
+            }
         // A redirect that was offered is not taken.
         case .deciding(let carrier, let answer): deliver(answer, from: carrier)
         // The answer is complete, and some of it was held back.
@@ -117,7 +124,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .exchanging(let carrier), .deciding(let carrier, _), .judging(let carrier, _):
             end()
             client.didTransfer(carrier.report)
-            carrier.cancel()
+            carrier.cancel(self)
         case .created, .askedByProxy, .awaitingBody: end()
         case .over: break
         }
@@ -205,7 +212,7 @@ extension HTTPLoad: ConnectionWaiter {
         guard case .judging(let carrier, let trust) = state, number == judgements else { return }
         if let refusal = ServerTrust.refusal(answer, verdict: trust.verdict, peer: key.peer) {
             fail(refusal)
-            return carrier.cancel()
+            return carrier.cancel(self)
         }
         trusted = trust
         begin(on: carrier)
@@ -255,18 +262,23 @@ extension HTTPLoad: Exchange {
         client.didReach(.firstByte)
     }
 
+    /// Whether the answer belongs to a request of this load; where it does not, the load fails.
+    private func wasAsked() -> Bool {
+        guard case .judging(let carrier, _) = state else { return true }
+        withdrawQuestion()
+        fail(LoadError(.badResponse, message: "\(key) answered before it was asked"))
+        carrier.cancel(self)
+        return false
+    }
+
     func didReceiveInterim(_ head: ResponseHead) {
+        guard wasAsked() else { return }
         noteFirstByte()
         client.didReceiveInterim(Answer(head, from: request.url, bodyLength: nil).response)
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
-        if case .judging(let carrier, _) = state {
-            withdrawQuestion()
-            fail(LoadError(.badResponse, message: "\(key) answered before it was asked"))
-            carrier.cancel()
-            return .stopped
-        }
+        guard wasAsked() else { return .stopped }
         noteFirstByte()
         guard case .exchanging(let carrier) = state else { return .stopped }
         let answer = Answer(head, from: request.url, bodyLength: length)
@@ -280,6 +292,8 @@ extension HTTPLoad: Exchange {
             state = .deciding(carrier, answer)
             switch client.wasRedirected(to: successor, redirectResponse: answer.response) {
             case .stopped:
+                // Unless it was stopped in that call.
+                guard case .deciding = state else { return .stopped }
                 end()
                 client.didTransfer(carrier.report)
                 return .stopped
@@ -302,8 +316,7 @@ extension HTTPLoad: Exchange {
     /// The answer is the caller's.
     private func receive(_ answer: Answer) -> Flow {
         stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
-            for: answer.response, isCoded: answer.hasContentCoding, transferCodings: answer.head.framing.transferCodings, to: request,
-            client: client)
+            for: answer.response, isCoded: answer.mayBeDecoded, to: request, client: client)
         let flow = (stage ?? client).didReceive(answer.response, storage: answer.storage)
         if flow == .stopped { end() }
         return flow
@@ -312,9 +325,9 @@ extension HTTPLoad: Exchange {
     private func deliver(_ answer: Answer, from carrier: any ExchangeCarrier) {
         state = .exchanging(carrier)
         switch receive(answer) {
-        case .stopped: carrier.cancel()
+        case .stopped: carrier.cancel(self)
         case .pause: break
-        case .keepGoing: carrier.resumeReading()
+        case .keepGoing: carrier.resumeReading(self)
         }
     }
 
@@ -420,7 +433,7 @@ extension HTTPLoad {
         guard case .deciding(let carrier, _) = state else { return }
         client.didTransfer(carrier.report)
         state = .waiting(nil)
-        carrier.cancel()
+        carrier.cancel(self)
     }
 }
 

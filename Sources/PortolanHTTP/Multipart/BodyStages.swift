@@ -21,17 +21,11 @@ package struct BodyStages: Sendable {
         make(for: response, isCoded: response.fields.contains(.contentEncoding), to: request, client: client)
     }
 
-    /// - Parameters:
-    ///   - isCoded: whether the response has a Content-Encoding, for whoever has looked already.
-    ///   - transferCodings: those that were applied to the message.
-    func make(
-        for response: Response, isCoded: Bool, transferCodings: [String] = [], to request: Request, client: any ProtocolClient
-    ) -> (any ResumableStage)? {
+    /// - Parameter isCoded: whether the response has a Content-Encoding that may be undone.
+    func make(for response: Response, isCoded: Bool, to request: Request, client: any ProtocolClient) -> (any ResumableStage)? {
         var stage: (any ResumableStage)?
         if MultipartReplacement.mayTakeApart(response) { stage = MultipartReplaceStage(for: request, limits: multipart, next: client) }
-        if isCoded || !transferCodings.isEmpty {
-            stage = ContentDecodingStage(for: request, limits: decoding, transferCodings: transferCodings, next: stage ?? client)
-        }
+        if isCoded { stage = ContentDecodingStage(for: request, limits: decoding, next: stage ?? client) }
         return stage
     }
 }

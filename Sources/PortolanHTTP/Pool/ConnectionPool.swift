@@ -189,7 +189,7 @@ final class ConnectionPool {
     }
 
     private func forget(_ key: ConnectionKey, _ origin: Origin) {
-        if origin.isUnused, origin.isMultiplexed == nil { origins[key] = nil }
+        if origin.isUnused { origins[key] = nil }
     }
 
     // MARK: From the connections

@@ -81,9 +81,12 @@ struct FramingFields: Sendable, Equatable {
     // MARK: Transfer-Encoding
 
     private mutating func noteTransferEncoding(_ value: Span<UInt8>) {
-        hasTransferEncoding = true
         var elements = ListElements(of: value)
+        var isEmpty = true
+        // An empty list is as if it were not there: to us, and perhaps not to another recipient.
+        defer { isSuspect = isSuspect || isEmpty }
         while let range = elements.next(in: value) {
+            (isEmpty, hasTransferEncoding) = (false, true)
             if let rule = noteCoding(value.extracting(range)) {
                 transferEncodingFault = transferEncodingFault ?? ResponseSyntaxError(rule, value)
                 return

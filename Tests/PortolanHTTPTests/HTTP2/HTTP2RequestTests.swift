@@ -78,12 +78,6 @@ import Testing
         #expect(throws: LoadError.self) { try HTTP2RequestHead(outgoing) }
     }
 
-    @Test func connectIsRefused() throws {
-        let exchange = try RecordingExchange(.connect)
-        #expect(try sent(exchange).isEmpty)
-        #expect(exchange.events == [.failed(.badRequest)])
-    }
-
     @Test(arguments: [(LoadPriority.high, "u=1"), (.low, "u=5"), (.normal, nil)] as [(LoadPriority, String?)])
     func prioritiesAreSaid(_ priority: LoadPriority, _ value: String?) throws {
         var outgoing = try RecordingExchange().outgoing

@@ -16,9 +16,6 @@ struct HTTP2RequestHead {
     private(set) var byteCount = 0
 
     init(_ request: OutgoingRequest) throws(LoadError) {
-        guard request.method != .connect else {
-            throw LoadError(.badRequest, message: "CONNECT makes a tunnel of a connection, which HTTP/2 shares; ask for HTTP/1.1")
-        }
         block.reserveCapacity(request.fields.count + 6)
         let scheme = String(request.url.scheme)
         let authority = request.fields.first { $0.name.canonicalName == "host" }?.value ?? RequestTarget.hostField(of: request.url)

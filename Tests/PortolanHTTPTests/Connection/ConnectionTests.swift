@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCoding
+import PortolanCore
+import PortolanTestSupport
+import ServerSupport
+import Testing
+
+@testable import PortolanHTTP
+
+/// HTTP/1.1 connections over real sockets, to a server that does as the test says.
+@Suite("HTTP/1.1 connections", .timeLimit(.minutes(10)))
+struct ConnectionTests {
+    private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
+
+    /// A loader with connections of its own, which follows no redirects.
+    private static func loader(_ change: (inout HTTPConfiguration) -> Void = { _ in }) -> Loader {
+        var http = HTTPConfiguration()
+        http.proxies = .direct
+        change(&http)
+        var configuration = Loader.Configuration()
+        configuration.redirects = RedirectPolicy(mode: .manual)
+        let registry = ProtocolRegistry()
+        registry.register(HTTPHandler(configuration: http))
+        return Loader(configuration: configuration, registry: registry)
+    }
+
+    private static func text(_ loader: Loader, _ server: ScriptedServer, _ method: HTTPRequest.Method = .get) async throws -> String {
+        let (body, _) = try await loader.data(for: Request(server.url(), method: method))
+        return String(decoding: body, as: UTF8.self)
+    }
+
+    private static func code(_ body: () async throws -> Void) async -> LoadError.Code? {
+        do { try await body() } catch { return (error as? LoadError)?.code }
+        return nil
+    }
+
+    // MARK: The table of responses, as a caller sees it
+
+    @Test(arguments: ResponseTable.all) func aResponseIsDeliveredOrRefused(_ row: ResponseCase) async throws {
+        let server = try ScriptedServer([.receiveHead, .send(row.bytes)])
+        var request = try Request(server.url(), method: row.method)
+        request[KeepsContentCoding.self] = true
+        // A tunnel is no load.
+        if row.method == .connect { return }
+        do {
+            let (body, response) = try await Self.loader().data(for: request)
+            guard case .response(let delivered) = row.outcome else {
+                Issue.record("taken, though it is to be refused: \(response)")
+                return
+            }
+            #expect(response.status?.code == delivered.status)
+            #expect([UInt8](body) == delivered.body)
+        } catch {
+            guard case .failure(let code) = row.outcome else {
+                Issue.record("refused: \(error)")
+                return
+            }
+            #expect(error.code == code, "\(error)")
+        }
+        try await server.waitUntilClosed()
+    }
+
+    // MARK: What is left on a connection
+
+    @Test(arguments: [
+        // More than was asked for.
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyesevil",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes\r\n",
+        // A response that may be read in two ways.
+        "HTTP/1.1 200 OK\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\nHTTP/1.1 200 OK",
+    ])
+    func whatAResponseLeavesNeverReachesTheNextLoad(_ first: String) async throws {
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: first), .receiveToEnd], [.receiveHead, .send(text: Self.yes), .receiveToEnd])
+        let loader = Self.loader()
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(server.connections.count == 2)
+    }
+
+    @Test func bytesThatComeUnaskedEndAnIdleConnection() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer(
+            [
+                .receiveHead, .send(text: Self.yes), .wait(gate), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+                .receiveToEnd,
+            ],
+            [.receiveHead, .send(text: Self.yes), .receiveToEnd])
+        let loader = Self.loader()
+        #expect(try await Self.text(loader, server) == "yes")
+        gate.open()
+        try await server.waitUntilClosed()
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(server.connections.count == 2)
+    }
+
+    @Test func aConnectionIsUsedAgain() async throws {
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: Self.yes)])])
+        let loader = Self.loader()
+        for _ in 0..<5 { #expect(try await Self.text(loader, server) == "yes") }
+        #expect(server.connections.count == 1)
+    }
+
+    // MARK: Connections that die
+
+    @Test func aLoadOnAConnectionThatDiedIdleIsSentOnceMore() async throws {
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: Self.yes), .receiveHead, .close], [.receiveHead, .send(text: Self.yes)])
+        let loader = Self.loader()
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(server.connections.count == 2)
+    }
+
+    @Test func aLoadThatMayNotBeDoneTwiceIsNot() async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .receiveHead, .close])
+        let loader = Self.loader()
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(await Self.code { _ = try await Self.text(loader, server, .post) } == .connectionLost)
+        #expect(server.connections.count == 1)
+    }
+
+    @Test func onANewConnectionNothingIsSentAgain() async throws {
+        let server = try ScriptedServer([.receiveHead, .close])
+        #expect(await Self.code { _ = try await Self.text(Self.loader(), server) } == .connectionLost)
+        #expect(server.connections.count == 1)
+    }
+
+    @Test(arguments: [
+        "", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
+    ])
+    func aResetFailsTheLoad(_ sent: String) async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: sent), .reset])
+        let code = await Self.code { _ = try await Self.text(Self.loader(), server) }
+        #expect(code == .connectionLost || code == .truncated)
+    }
+
+    // MARK: Peers without end
+
+    @Test(arguments: [
+        "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nX: y\r\n", "a",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n",
+    ])
+    func whatHasNoEndMeetsALimit(_ piece: String) async throws {
+        let lines = piece.split(separator: "\r\n", omittingEmptySubsequences: false)
+        let repeated = piece.hasSuffix("X: y\r\n") ? "X: y\r\n" : piece
+        #expect(!lines.isEmpty)
+        let server = try ScriptedServer([.receiveHead, .send(text: piece), .forever([.send(text: String(repeating: repeated, count: 64))])])
+        let code = await Self.code { _ = try await Self.text(Self.loader(), server) }
+        #expect(code == .limitExceeded || code == .badResponse)
+        try await server.waitUntilClosed()
+    }
+
+    @Test func aServerThatStallsIsCutByTheIdleLimit() async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .stall])
+        var request = try Request(server.url())
+        request.timeouts.idle = .milliseconds(50)
+        let stalled = request
+        #expect(await Self.code { _ = try await Self.loader().data(for: stalled) } == .timedOut)
+        try await server.waitUntilClosed()
+    }
+
+    // MARK: Loads that are cancelled, and readers that wait
+
+    @Test func aLoadThatIsCancelledLeavesNoConnection() async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"), .stall])
+        let loader = Self.loader()
+        let delegate = RecordingDelegate { event, task in
+            if case .response = event { task.cancel() }
+            return .keepGoing
+        }
+        loader.task(for: try Request(server.url()), delegate: delegate).resume()
+        try await server.waitUntilClosed()
+    }
+
+    @Test func anInterimResponseComesBeforeTheFinalOne() async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + Self.yes)])
+        let interim = RecordingDelegate()
+        let (body, _) = try await Self.loader().data(for: Request(server.url()), delegate: interim)
+        #expect(String(decoding: body, as: UTF8.self) == "yes")
+        #expect(interim.events.contains(.interim))
+    }
+
+    // MARK: Uploads
+
+    @Test func aBodyWaitsForTheServersWord() async throws {
+        let server = try ScriptedServer([
+            .receiveHead, .send(text: "HTTP/1.1 100 Continue\r\n\r\n"), .receive(5), .send(text: Self.yes),
+        ])
+        let request = try Request(
+            server.url(), method: .put, fields: [.expect: "100-continue"], body: .bytes(Array("hello".utf8)))
+        let (body, _) = try await Self.loader { $0.expectation.wait = .seconds(600) }.data(for: request)
+        #expect(String(decoding: body, as: UTF8.self) == "yes")
+    }
+
+    /// A server that takes the body as fast as it comes keeps the connection from reading its answer, if the upload never lets go.
+    @Test func anEarlyAnswerEndsAnUploadThatIsTaken() async throws {
+        let server = try ScriptedServer([
+            .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), .receiveToEnd,
+        ])
+        let length = 256 << 20
+        let request = try Request(server.url(), method: .put, body: .bytes([UInt8](repeating: 0, count: length)))
+        let (_, response) = try await Self.loader { $0.expectation.threshold = nil }.data(for: request)
+        #expect(response.status?.code == 413)
+        try await server.waitUntilClosed()
+        #expect(server.connections[0].received.count < length / 2)
+    }
+
+    @Test func requestsThatAreNoLoadsAreRefused() async throws {
+        let server = try ScriptedServer(ScriptedServer.answering(Self.yes))
+        #expect(await Self.code { _ = try await Self.text(Self.loader(), server, .connect) } == .badRequest)
+        let trace = try Request(server.url(), method: .trace, body: .text("x"))
+        #expect(await Self.code { _ = try await Self.loader().data(for: trace) } == .badRequest)
+        #expect(server.connections.isEmpty)
+    }
+
+    @Test func theHostThatTheCallerNamedDoesNotFollowToAnotherOrigin() async throws {
+        let target = try ScriptedServer(ScriptedServer.answering(Self.yes))
+        let server = try ScriptedServer(
+            ScriptedServer.answering("HTTP/1.1 302 Found\r\nLocation: \(target.url())\r\nContent-Length: 0\r\n\r\n"))
+        var request = try Request(server.url())
+        if let host = HTTPField.Name("Host") { request.fields[host] = "elsewhere.test" }
+        var http = HTTPConfiguration()
+        http.proxies = .direct
+        let registry = ProtocolRegistry()
+        registry.register(HTTPHandler(configuration: http))
+        _ = try await Loader(configuration: .default, registry: registry).data(for: request)
+        #expect(server.connections[0].text.contains("Host: elsewhere.test\r\n"))
+        #expect(target.connections[0].text.contains("Host: 127.0.0.1:\(target.port)\r\n"))
+    }
+
+    @Test func aServerThatAnswersEarlyIsHeard() async throws {
+        let server = try ScriptedServer([
+            .receiveHead, .send(text: "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"),
+        ])
+        let request = try Request(server.url(), method: .put, body: .bytes([UInt8](repeating: 0, count: 8 << 20)))
+        let (body, response) = try await Self.loader { $0.expectation.threshold = nil }.data(for: request)
+        #expect(response.status?.code == 413)
+        #expect(String(decoding: body, as: UTF8.self) == "no")
+    }
+}
