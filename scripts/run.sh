@@ -68,27 +68,24 @@ compare "$loaded" "$expected"
 echo
 echo "== https: and http: from an nginx that is started for it"
 # It ends when the descriptor is closed: with this script, however that ends.
-mkfifo "$folder/open"
-Tests/Servers/serve --only nginx --limit 300 < "$folder/open" > "$folder/servers" &
+mkfifo "$folder/open" "$folder/line"
+Tests/Servers/serve --only nginx --limit 300 < "$folder/open" > "$folder/line" &
 exec 9> "$folder/open"
-while [ ! -s "$folder/servers" ]; do
-    kill -0 $! 2>/dev/null || { echo "the server did not start" >&2; exit 1; }
-    read -rt 0.05 <> <(:) || true
-done
+IFS= read -rt 60 servers < "$folder/line" || { echo "the server did not start" >&2; exit 1; }
 # of KEY…: what stands there in the line that the servers print
 of() {
     /usr/bin/python3 -c '
 import json, sys
-value = json.load(open(sys.argv[1]))
+value = json.loads(sys.argv[1])
 for key in sys.argv[2:]:
     value = value[key]
-print(value)' "$folder/servers" "$@"
+print(value)' "$servers" "$@"
 }
 site="$(of files ca)"
 url="https://localhost:$(of endpoints nginx.https port)/page.html"
 echo "portolan get -v --cacert CA -o page.html '$url'"
 "$portolan" get -v --cacert "$site" -o "$folder/page.html" "$url" 2>&1 | grep -E '^(<|\* )' | sed "s|$folder|…|; s/^/    /"
-grep -qi '<html' "$folder/page.html" || { echo "that is no page" >&2; exit 1; }
+grep -qi '<!doctype html' "$folder/page.html" || { echo "that is no page" >&2; exit 1; }
 url="http://127.0.0.1:$(of endpoints nginx.http port)/page.html"
 echo "portolan get -v -o again.html '$url'"
 "$portolan" get -v -o "$folder/again.html" "$url" 2>&1 | grep -E '^(<|\* )' | sed "s|$folder|…|; s/^/    /"
