@@ -29,7 +29,7 @@ final class HTTP1Connection {
     private var exchange: (any Exchange)?
     private var reader: AnswerReader
     private var sending = Sending.done
-    /// Whether the request or the peer said that this exchange is the last.
+    /// Whether the request says that it is the last one on the connection; what the answer says of that, the reader knows.
     private var isLast = false
     private var isPaused = false
     private var sentBytes: Int64 = 0

@@ -22,8 +22,6 @@ struct FramingFields: Sendable, Equatable {
     var closes = false
     /// `Connection: keep-alive`.
     var keepsAlive = false
-    /// `Connection: upgrade`.
-    var upgrades = false
     /// A line that says it is written so that another recipient may read something else: continued on a next line, or with a blank before
     /// the colon. The response counts; its connection is not used again.
     var isSuspect = false
@@ -131,7 +129,6 @@ struct FramingFields: Sendable, Equatable {
         switch option.count {
         case 5 where option.equalsIgnoringCase("close"): closes = true
         case 10 where option.equalsIgnoringCase("keep-alive"): keepsAlive = true
-        case 7 where option.equalsIgnoringCase("upgrade"): upgrades = true
         default: return false
         }
         return true
