@@ -43,14 +43,15 @@ let package = Package(
         .target(name: "CPortolan"),
         .systemLibrary(name: "CSecureGetenv"),
         .systemLibrary(name: "CExtendedAttributes"),
+        .systemLibrary(name: "CPortolanEpoll"),
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
-        .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
+        .target(name: "PortolanCore", dependencies: ["CPortolanEpoll", httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(
-            name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", "CSecureGetenv", httpTypes, logging] + nio,
+            name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", "CPortolanEpoll", "CSecureGetenv", httpTypes, logging] + nio,
             swiftSettings: strict),
         .target(
             name: "PortolanPlugins",

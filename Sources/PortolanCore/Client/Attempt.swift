@@ -37,11 +37,13 @@ package final class Attempt: ProtocolClient {
     // MARK: From the task
 
     /// Starts `load`, unless the attempt is over already.
-    package func start(_ load: any ProtocolLoad) {
+    ///
+    /// - Parameter waiter: where this is its thread.
+    package func start(_ load: any ProtocolLoad, for waiter: LoadWaiter? = nil) {
         self.load.withLock { $0 = load }
         order.update { $0.made() }
         if order.update({ $0.start() }) {
-            load.startLoading()
+            if let waiter, let load = load as? any WaitableLoad { load.startLoading(for: waiter) } else { load.startLoading() }
         } else {
             stopLoad()
             close()
@@ -112,6 +114,11 @@ package final class Attempt: ProtocolClient {
 
     /// Why nothing comes, where the load knows.
     var stallReason: String? { (currentLoad as? any StallExplaining)?.stallReason }
+
+    /// Does the load's work for a thread that waits for it.
+    ///
+    /// - Returns: `false` where that thread could do nothing.
+    func carryOn(for waiter: LoadWaiter) -> Bool { (currentLoad as? any WaitableLoad)?.carryOn(for: waiter) ?? false }
 
     private var currentLoad: (any ProtocolLoad)? {
         load.withLock { $0 }

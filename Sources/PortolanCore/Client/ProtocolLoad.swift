@@ -15,6 +15,18 @@ public protocol ProtocolLoad: AnyObject, Sendable {
     func resumeLoading()
 }
 
+/// A load whose work a thread that waits for it can do: then no other one has to be woken (``Loader/waitForData(for:delegate:)``).
+public protocol WaitableLoad: ProtocolLoad {
+    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load, and calls ``carryOn(for:)`` next.
+    func startLoading(for waiter: LoadWaiter)
+
+    /// Does the load's work in the calling thread, which is the waiter's, and sleeps where there is none, until the load has ended, the waiter has
+    /// what it waits for, or the load has to be left to other threads again.
+    ///
+    /// - Returns: `false` where the calling thread could do nothing.
+    func carryOn(for waiter: LoadWaiter) -> Bool
+}
+
 /// A load that only fails, for handlers that know at once that they cannot serve a request.
 public final class FailedLoad: ProtocolLoad {
     private let error: LoadError

@@ -14,6 +14,8 @@ public final class LoadTask: Sendable {
     let bodyLimit: Int64?
     /// The load that this one lies in; `nil` for a caller's own.
     public let parent: LoadTask?
+    /// The thread that waits for it, where there is one.
+    private let waiter: LoadWaiter?
     private let machine: Mutex<LoadTaskMachine>
     private let timer: LoadTimer
     let counts = LoadCounts()
@@ -23,12 +25,16 @@ public final class LoadTask: Sendable {
     private let openQuestions = Atomic(0)
 
     /// - Parameter parent: the load that this one lies in.
-    init(_ request: Request, loader: Loader, delegate: any LoadDelegate, bodyLimit: Int64? = nil, parent: LoadTask? = nil) {
+    init(
+        _ request: Request, loader: Loader, delegate: any LoadDelegate, bodyLimit: Int64? = nil, parent: LoadTask? = nil,
+        waiter: LoadWaiter? = nil
+    ) {
         originalRequest = request
         self.loader = loader
         self.delegate = delegate
         self.bodyLimit = bodyLimit
         self.parent = parent
+        self.waiter = waiter
         machine = Mutex(LoadTaskMachine(request: request))
         var defaults = loader.configuration.timeouts
         // The outer load's limit on the whole holds for what lies inside, too; a second one of the same length would only race it.
@@ -164,7 +170,15 @@ public final class LoadTask: Sendable {
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false, next: chain,
             observer: record)
         guard machine.withLock({ $0.begin(attempt, for: canonical) }) else { return entry.endLoad() }
-        attempt.start(entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt))
+        let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt)
+        attempt.start(load, for: waiter.flatMap { $0.isCurrent ? $0 : nil })
+    }
+
+    /// Sleeps until the task has ended, and does its work meanwhile where it can. In the thread of its waiter.
+    func wait(_ waiter: LoadWaiter) throws(LoadError) {
+        while !waiter.isOver {
+            if machine.withLock({ $0.attempt })?.carryOn(for: waiter) != true { try waiter.wait() }
+        }
     }
 
     /// The reader has room again.

@@ -85,16 +85,25 @@ extension Loader {
     /// As ``data(for:delegate:)``, but blocks the calling thread: for programs and threads that are not asynchronous.
     @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
     public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
-        let (task, collector) = collect(request, delegate)
+        let waiter = LoadWaiter()
+        let (task, collector) = collect(request, delegate, waiter: waiter)
+        collector.whenEnded { _ in waiter.end() }
         task.resume()
-        if let outcome = collector.outcome { return try outcome.get() }
-        let monitor = Monitor<Collector.Outcome?>(nil)
-        collector.whenEnded { outcome in monitor.signalling { $0 = outcome } }
-        return try monitor.wait { $0 }.get()
+        do throws(LoadError) {
+            try task.wait(waiter)
+        } catch {
+            task.cancel()
+            throw error
+        }
+        guard let outcome = collector.outcome else { throw LoadError(.unknown, message: "the load ended without an outcome") }
+        return try outcome.get()
     }
 
-    private func collect(_ request: Request, _ delegate: (any LoadDelegate)?) -> (LoadTask, Collector) {
+    private func collect(
+        _ request: Request, _ delegate: (any LoadDelegate)?, waiter: LoadWaiter? = nil
+    ) -> (LoadTask, Collector) {
         let collector = Collector(delegate: delegate)
-        return (LoadTask(request, loader: self, delegate: collector, bodyLimit: configuration.collectedBodyLimit), collector)
+        let limit = configuration.collectedBodyLimit
+        return (LoadTask(request, loader: self, delegate: collector, bodyLimit: limit, waiter: waiter), collector)
     }
 }

@@ -4,13 +4,14 @@ import NIOCore
 import NIOPosix
 import PortolanCore
 
-/// A connection on its way: finds the name, connects, and makes it secure. On the pool's event loop.
-final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // … because it is touched on its event loop only
+/// A channel on its way: finds the name, connects, and makes it secure. On its connector's event loop.
+final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is touched on its event loop only
     private let key: ConnectionKey
     private let connector: HTTPConnector
-    private let pool: ConnectionPool
-    private weak var owner: (any ConnectionWaiter)?
-    private var completion: ((Result<any PooledConnection, LoadError>) -> Void)?
+    /// Answers the questions of a handshake.
+    private weak var respondent: (any ChallengeRespondent)?
+    private let didReach: (LoadStep) -> Void
+    private var completion: ((Result<OpenChannel, LoadError>) -> Void)?
     /// What was opened and may have to be closed.
     private var channels: [any Channel] = []
     private var deadline: Scheduled<Void>?
@@ -29,19 +30,19 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     private var way: ProxyTunnel?
 
     init(
-        _ key: ConnectionKey, connector: HTTPConnector, pool: ConnectionPool, owner: any ConnectionWaiter,
-        completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
+        _ key: ConnectionKey, connector: HTTPConnector, respondent: (any ChallengeRespondent)?, didReach: @escaping (LoadStep) -> Void,
+        completion: @escaping (Result<OpenChannel, LoadError>) -> Void
     ) {
         self.key = key
         self.connector = connector
-        self.pool = pool
-        self.owner = owner
+        self.respondent = respondent
+        self.didReach = didReach
         self.completion = completion
         style = connector.configuration.tls.verification == .none ? .inspecting(isDistrusted: false) : .verifying
     }
 
     private var configuration: HTTPConfiguration { connector.configuration }
-    private var eventLoop: any EventLoop { pool.eventLoop }
+    private var eventLoop: any EventLoop { connector.eventLoop }
 
     func start() {
         startDeadline(TimeAmount(configuration.connections.connectTimeout))
@@ -80,7 +81,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         finish(.failure(LoadError(.cancelled, message: "the connection to \(key) is no longer needed")))
     }
 
-    private func finish(_ result: Result<any PooledConnection, LoadError>) {
+    private func finish(_ result: Result<OpenChannel, LoadError>) {
         guard let completion else { return }
         self.completion = nil
         way = nil
@@ -100,6 +101,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         let bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(TimeAmount(configuration.connections.connectTimeout))
             .channelOption(.maxMessagesPerRead, value: 1)
+            .channelOption(.autoRead, value: !key.isPlain)
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: configuration.receiveBufferSize))
             .channelInitializer { [self] channel in
                 guard completion != nil else { return channel.close() }
@@ -123,13 +125,13 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
 
     private func didFind(_ host: String, _ port: Int) {
         step = "\(host) port \(port)"
-        if !isRepeated { owner?.didReach(.nameFound) }
+        if !isRepeated { didReach(.nameFound) }
     }
 
     private func didConnect(_ channel: any Channel) {
         guard completion != nil else { return channel.close(promise: nil) }
         channels = [channel]
-        if !isRepeated { owner?.didReach(.connected) }
+        if !isRepeated { didReach(.connected) }
         tunnel(through: channel)
     }
 
@@ -163,7 +165,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
     }
 
     private func secure(_ channel: any Channel, with shared: SecureContexts.Shared) throws {
-        let handshake = TLSHandshake(key.peer, style, shared: shared, for: owner, on: eventLoop) { [weak self] in
+        let handshake = TLSHandshake(key.peer, style, shared: shared, for: respondent, on: eventLoop) { [weak self] in
             self?.whileAsking($0)
         } completion: { [weak self] in
             self?.didSecure(channel, $0)
@@ -178,7 +180,7 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         switch outcome {
         case .secured(let negotiatedProtocol, let version, let trust):
             guard completion != nil else { return }
-            owner?.didReach(.secured)
+            didReach(.secured)
             guard key.version != .http2 || negotiatedProtocol == "h2" else {
                 return finish(.failure(LoadError(.cannotConnect, message: "\(key) does not offer HTTP/2; ask for HTTP/1.1")))
             }
@@ -209,24 +211,21 @@ final class HTTPConnectionAttempt: ConnectionAttempt, @unchecked Sendable {  // 
         return report
     }
 
-    /// The connection is the pool's from here on.
+    /// The channel is no longer the attempt's.
     private func hand(over channel: any Channel, report: TransferReport, trust: ServerTrust?) {
-        let connection: any ChannelConnection =
-            switch report.networkProtocol {
-            case "h2", "h2c": HTTP2Connection(key: key, configuration: configuration, report: report, trust: trust)
-            default: HTTP1Connection(key: key, configuration: configuration, report: report, trust: trust)
-            }
-        do {
-            try connection.add(to: channel)
-        } catch {
-            return finish(.failure(.connecting(to: key.host, port: key.port, error)))
-        }
         guard channel.isActive else {
             return finish(.failure(LoadError(.cannotConnect, message: "\(key) closed the connection at once; try again")))
         }
-        connection.join(pool)
-        finish(.success(connection))
+        finish(.success(OpenChannel(channel: channel, report: report, trust: trust)))
     }
+}
+
+/// A channel that an attempt has opened, with what is known of it.
+struct OpenChannel {
+    let channel: any Channel
+    let report: TransferReport
+    /// Which server is at its other end; `nil` where it is not secure.
+    let trust: ServerTrust?
 }
 
 extension ConnectionKey {

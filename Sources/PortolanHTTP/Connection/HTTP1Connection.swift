@@ -4,7 +4,7 @@ import HTTPTypes
 import NIOCore
 import PortolanCore
 
-/// An HTTP/1.1 connection: carries one exchange after the other. The last handler of its channel, on the channel's event loop only.
+/// An HTTP/1.1 connection: carries one exchange after the other. In the turns of its loop only.
 ///
 /// Bytes go from the receive buffer to the exchange as they lie there. While the exchange is paused nothing is read from the socket; what was
 /// read already is held.
@@ -13,14 +13,14 @@ import PortolanCore
 final class HTTP1Connection {
     /// The rest of an answer that nobody wants is read up to so many bytes, so that the connection can be used again.
     private static let discardLimit = 64 << 10
-    private static let discardTime = TimeAmount.seconds(2)
+    private static let discardTime = Duration.seconds(2)
     /// How many pieces of a body are sent before others have their turn.
     private static let piecesInTurn = 4
 
     private let key: ConnectionKey
     private let expectation: ExpectationPolicy
     private weak var pool: ConnectionPool?
-    private var context: ChannelHandlerContext?
+    private var transport: (any ByteTransport)?
     /// What is the same for each exchange's report.
     private let base: TransferReport
     let trust: ServerTrust?
@@ -38,7 +38,7 @@ final class HTTP1Connection {
 
     // The connection.
     private var exchangeCount = 0
-    /// Whether no exchange may begin any more; over TLS the channel closes some time later.
+    /// Whether no exchange may begin any more; over TLS the transport ends some time later.
     private var isClosing = false
     private var isClosed = false
     private var failure: (any Error)?
@@ -46,7 +46,7 @@ final class HTTP1Connection {
     /// Bytes that came and were not looked at yet, because the exchange is paused or a call from inside it brought them.
     private var held = ByteBuffer()
     private var isReading = false
-    private var timer: Scheduled<Void>?
+    private var timer: LoadAlarm?
 
     private enum Sending {
         case done
@@ -65,11 +65,15 @@ final class HTTP1Connection {
         reader = AnswerReader(limits: configuration.limits)
     }
 
-    /// From now on the connection is the pool's.
-    func join(_ pool: ConnectionPool) {
+    /// From now on the connection is the pool's, and `transport` is its own.
+    func join(_ pool: ConnectionPool, over transport: any ByteTransport) {
         self.pool = pool
-        idleSince = pool.eventLoop.now.uptimeNanoseconds
+        self.transport = transport
+        idleSince = transport.loop.now
     }
+
+    /// The socket beneath, where a thread can wait for it.
+    var socket: SocketTransport? { transport as? SocketTransport }
 
     private var isSent: Bool { if case .done = sending { true } else { false } }
 }
@@ -77,7 +81,7 @@ final class HTTP1Connection {
 // MARK: From the pool and the load
 
 extension HTTP1Connection: PooledConnection, ExchangeCarrier {
-    var room: Int { exchange == nil && idleSince != nil && !isClosing && !isClosed ? 1 : 0 }
+    var room: Int { exchange == nil && idleSince != nil && !isClosing && transport?.isAlive == true ? 1 : 0 }
     var isMultiplexed: Bool { false }
 
     var report: TransferReport {
@@ -107,7 +111,7 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
         guard isPaused else { return }
         isPaused = false
         readHeld()
-        if !isPaused, !isClosed { context?.read() }
+        if !isPaused { transport?.resume() }
     }
 
     func resumeReading(_ exchange: any Exchange) {
@@ -128,7 +132,7 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
     func close() {
         guard !isClosed else { return }
         isClosing = true
-        context?.close(promise: nil)
+        transport?.close()
     }
 
     /// Nobody wants the rest of the answer: reads it where it is short, so that the connection can be used again.
@@ -138,16 +142,13 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
         isPaused = false
         startTimer(Self.discardTime) { $0.close() }
         readHeld()
-        // Idle by now or not: the read that the pause kept back is owed, and nobody else asks for one.
-        if !isClosed { context?.read() }
+        // Idle by now or not: what the pause kept back is owed, and nobody else asks for it.
+        transport?.resume()
     }
 
-    private func startTimer(_ time: TimeAmount, _ action: @escaping (HTTP1Connection) -> Void) {
-        guard let loop = context?.eventLoop else { return }
+    private func startTimer(_ time: Duration, _ action: @escaping @Sendable (HTTP1Connection) -> Void) {
         timer?.cancel()
-        timer = loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
-            if let self { action(self) }
-        }
+        timer = transport?.loop.schedule(after: time) { [connection = TurnBound(self)] in action(connection.value) }
     }
 
     private func stopTimer() {
@@ -160,32 +161,32 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
 
 extension HTTP1Connection {
     private func sendHead(_ outgoing: OutgoingRequest) {
-        guard let context else { return fail(LoadError(.connectionLost, message: "the connection to \(key) is closed")) }
+        guard let transport else { return fail(LoadError(.connectionLost, message: "the connection to \(key) is closed")) }
         let head: RequestHeadWriter
         do throws(LoadError) {
             head = try outgoing.http1Head(namingWholeURL: key.usesAbsoluteForm)
         } catch {
             return fail(error)
         }
-        var buffer = context.channel.allocator.buffer(capacity: head.byteCount)
+        var buffer = allocator.buffer(capacity: head.byteCount)
         unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: head.byteCount) { target in
             var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
             head.write(to: &output)
             return unsafe output.finalize(for: target)
         }
         sentBytes += Int64(buffer.readableBytes)
-        context.write(NIOAny(buffer), promise: nil)
+        transport.write(buffer)
         if outgoing.framing.hasBody {
             guard outgoing.expectsContinue else {
                 sending = .body(isChunked: outgoing.framing == .chunked)
                 return pump()
             }
             sending = .expecting
-            context.flush()
-            startTimer(TimeAmount(expectation.wait)) { $0.goAhead() }
+            transport.flush()
+            startTimer(expectation.wait) { $0.goAhead() }
         } else {
             sending = .done
-            context.flush()
+            transport.flush()
             exchange?.requestIsSent()
         }
     }
@@ -202,46 +203,47 @@ extension HTTP1Connection {
     ///
     /// A few pieces at a time: a server that takes them as fast as they come must not keep the loop from the others, nor from its own answer.
     private func pump() {
-        guard let current = exchange, let upload = current.upload, let context else { return }
-        let loop = context.eventLoop
-        let call = ConnectionCall(self)
+        guard let current = exchange, let upload = current.upload, let transport else { return }
+        let loop = transport.loop
+        let bound = TurnBound(self)
         var pieces = 0
-        while case .body(let isChunked) = sending, exchange === current, !isClosed, context.channel.isWritable {
-            guard pieces < Self.piecesInTurn else { return loop.execute { call.run { $0.pump() } } }
+        while case .body(let isChunked) = sending, exchange === current, transport.isWritable {
+            guard pieces < Self.piecesInTurn else { return loop.execute { bound.value.pump() } }
             pieces += 1
-            switch upload.next(context.channel.allocator, whenReady: { loop.execute { call.run { $0.pump() } } }) {
-            case .bytes(let piece): send(piece, isChunked: isChunked, to: current, context)
-            case .wait: return context.flush()
+            switch upload.next(allocator, whenReady: { loop.execute { bound.value.pump() } }) {
+            case .bytes(let piece): send(piece, isChunked: isChunked, to: current, transport)
+            case .wait: return transport.flush()
             case .failed(let error): return fail(error, fate: .seen)
             case .end:
                 if isChunked {
-                    context.write(NIOAny(context.channel.allocator.buffer(bytes: ChunkHeader.last)), promise: nil)
+                    transport.write(allocator.buffer(bytes: ChunkHeader.last))
                     sentBytes += Int64(ChunkHeader.last.count)
                 }
                 sending = .done
-                context.flush()
+                transport.flush()
                 current.requestIsSent()
             }
         }
     }
 
-    private func send(_ piece: ByteBuffer, isChunked: Bool, to current: any Exchange, _ context: ChannelHandlerContext) {
+    private func send(_ piece: ByteBuffer, isChunked: Bool, to current: any Exchange, _ transport: any ByteTransport) {
         let count = piece.readableBytes
         sentBytes += Int64(count)
         if isChunked {
-            var line = context.channel.allocator.buffer(capacity: ChunkHeader.longest)
+            var line = allocator.buffer(capacity: ChunkHeader.longest)
             unsafe line.writeWithUnsafeMutableBytes(minimumWritableBytes: ChunkHeader.longest) { target in
                 var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
                 ChunkHeader.write(count: count, to: &output)
                 return unsafe output.finalize(for: target)
             }
             sentBytes += Int64(line.readableBytes + ChunkHeader.end.count)
-            context.write(NIOAny(line), promise: nil)
-            context.write(NIOAny(piece), promise: nil)
-            context.writeAndFlush(NIOAny(context.channel.allocator.buffer(bytes: ChunkHeader.end)), promise: nil)
+            transport.write(line)
+            transport.write(piece)
+            transport.write(allocator.buffer(bytes: ChunkHeader.end))
         } else {
-            context.writeAndFlush(NIOAny(piece), promise: nil)
+            transport.write(piece)
         }
+        transport.flush()
         current.didSend(bodyBytes: count)
     }
 }
@@ -252,29 +254,25 @@ extension HTTP1Connection {
     private func readHeld() {
         let bytes = held
         held = ByteBuffer()
-        read(bytes)
+        unsafe bytes.withUnsafeReadableBytes { read(unsafe RawSpan(_unsafeBytes: $0)) }
         if isClosed, !isPaused { answerEnds() }
     }
 
     /// Looks at bytes of the connection; what is not for now is held.
-    private func read(_ buffer: ByteBuffer) {
+    private func read(_ bytes: borrowing RawSpan) {
         isReading = true
         var offset = 0
-        unsafe buffer.withUnsafeReadableBytes { bytes in
-            let span = unsafe RawSpan(_unsafeBytes: bytes)
-            while !isPaused, deliverNext(of: span, from: &offset) {}
-        }
+        while !isPaused, deliverNext(of: bytes, from: &offset) {}
         isReading = false
-        let rest = buffer.readableBytes - offset
-        if rest > 0 {
+        if offset < bytes.byteCount {
             if exchange == nil, idleSince != nil || !isPaused {
                 // Nobody asked for it: it must not be taken for the next answer.
                 held.clear()
                 return close()
             }
-            var first = buffer
-            first.moveReaderIndex(forwardBy: offset)
-            if held.readableBytes > 0 { first.writeBuffer(&held) }
+            var first = allocator.buffer(capacity: bytes.byteCount - offset + held.readableBytes)
+            first.append(bytes.extracting(offset...))
+            first.writeBuffer(&held)
             held = first
         }
         if exchange == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
@@ -326,7 +324,10 @@ extension HTTP1Connection {
     private func heed(_ flow: Flow?) {
         switch flow {
         case .keepGoing, nil: break
-        case .pause: isPaused = exchange != nil
+        case .pause where exchange != nil:
+            isPaused = true
+            transport?.pause()
+        case .pause: break
         case .stopped: exchange = nil
         }
     }
@@ -337,7 +338,7 @@ extension HTTP1Connection {
         exchange = nil
         stopTimer()
         if isSent, !isLast, reader.allowsReuse, isAtEndOfInput, !isClosed {
-            idleSince = context?.eventLoop.now.uptimeNanoseconds
+            idleSince = transport?.loop.now
             pool?.hasRoom(self, key)
         } else {
             close()
@@ -356,48 +357,22 @@ extension HTTP1Connection {
     }
 }
 
-// MARK: From the channel
+// MARK: From the transport
 
-extension HTTP1Connection: ChannelInboundHandler, ChannelOutboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
+extension HTTP1Connection: ByteReceiver {
+    func didReceive(_ bytes: borrowing RawSpan) {
+        receivedBytes += Int64(bytes.byteCount)
+        if isReading || isPaused { held.append(bytes) } else { read(bytes) }
+    }
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    var isIdle: Bool { idleSince != nil }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
+    func transportIsWritable() { pump() }
+
+    func transportDidEnd(_ failure: (any Error)?) {
+        self.failure = failure
         connectionEnds()
-        self.context = nil
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var buffer = unwrapInboundIn(data)
-        receivedBytes += Int64(buffer.readableBytes)
-        if isReading || isPaused {
-            held.writeBuffer(&buffer)
-        } else {
-            read(buffer)
-        }
-    }
-
-    /// The channel asks for more whenever it can; a paused exchange has none of that.
-    func read(context: ChannelHandlerContext) {
-        if !isPaused { context.read() }
-    }
-
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        pump()
-        context.fireChannelWritabilityChanged()
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        failure = failure ?? error
-        context.close(promise: nil)
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        connectionEnds()
-        context.fireChannelInactive()
+        transport = nil
     }
 
     private func connectionEnds() {
@@ -422,13 +397,10 @@ extension HTTP1Connection: ChannelInboundHandler, ChannelOutboundHandler {
     }
 }
 
-/// A call of a connection from any thread; it is not kept alive for it.
-private final class ConnectionCall: @unchecked Sendable {  // … because the connection is touched on its event loop only
-    private weak var connection: HTTP1Connection?
+private let allocator = ByteBufferAllocator()
 
-    init(_ connection: HTTP1Connection) { self.connection = connection }
-
-    func run(_ body: (HTTP1Connection) -> Void) {
-        if let connection { body(connection) }
+extension ByteBuffer {
+    fileprivate mutating func append(_ bytes: borrowing RawSpan) {
+        unsafe bytes.withUnsafeBytes { _ = unsafe writeBytes($0) }
     }
 }

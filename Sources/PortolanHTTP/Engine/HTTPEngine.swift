@@ -9,50 +9,58 @@ final class HTTPEngine: Sendable {
     let configuration: HTTPConfiguration
     /// What the environment said when the engine was made.
     let proxies: ProxySelection
-    private let lanes: [Lane]
+    /// For sockets without TLS, and for channels of every kind.
+    private let socketLanes: [Lane]
+    private let channelLanes: [Lane]
 
-    /// An event loop with its pool.
-    final class Lane: @unchecked Sendable {  // … because the pool is touched on its event loop only
-        let eventLoop: any EventLoop
+    /// A loop with its pool.
+    final class Lane: @unchecked Sendable {  // … because the pool is touched in the loop's turns only
+        let loop: any SerialLoop
         fileprivate(set) var pool: ConnectionPool?
 
-        init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+        init(_ loop: any SerialLoop) { self.loop = loop }
     }
 
     init(_ configuration: HTTPConfiguration) {
         self.configuration = configuration
         proxies = ProxySelection(configuration.proxies)
         let secured = SecureContexts(configuration.tls, allowsHTTP2: configuration.allowsHTTP2)
+        let eventLoops = Array(MultiThreadedEventLoopGroup.singleton.makeIterator())
+        let count = max(1, configuration.threadCount ?? eventLoops.count)
+        let channels = eventLoops.prefix(count).map { loop in
+            (lane: Lane(ThreadLoop(loop)), connector: HTTPConnector(configuration, secured: secured, on: loop))
+        }
+        // Where no loop of sockets can be had, channels do.
+        let sockets = ((try? SocketLoop.shared.get()) ?? []).prefix(count).enumerated().map { index, loop in
+            (lane: Lane(loop), connector: SocketConnector(channels[index % channels.count].connector, for: loop))
+        }
+        channelLanes = channels.map(\.lane)
+        socketLanes = sockets.map(\.lane)
         let budget = ConnectionBudget(configuration.connections.total)
-        let group = MultiThreadedEventLoopGroup.singleton
-        let loops = Array(group.makeIterator())
-        let lanes = loops.prefix(max(1, configuration.threadCount ?? loops.count)).map(Lane.init)
-        self.lanes = lanes
-        for lane in lanes {
-            let others = lanes.filter { $0 !== lane }
-            lane.pool = ConnectionPool(
-                on: lane.eventLoop, limits: configuration.connections, budget: budget,
-                connector: HTTPConnector(configuration, secured: secured)
-            ) { [others = others.map(WeakLane.init)] in
+        let all = channels.map { ($0.lane, $0.connector as any Connector) } + sockets.map { ($0.lane, $0.connector as any Connector) }
+        for (lane, connector) in all {
+            let others = all.map(\.0).filter { $0 !== lane }.map(WeakLane.init)
+            lane.pool = ConnectionPool(on: lane.loop, limits: configuration.connections, budget: budget, connector: connector) {
                 for lane in others.compactMap(\.lane) {
-                    lane.eventLoop.execute { lane.pool?.closeOneIdle() }
+                    lane.loop.execute { lane.pool?.closeOneIdle() }
                 }
             }
         }
     }
 
-    deinit {
-        for lane in lanes { lane.eventLoop.execute { lane.pool?.closeIdle() } }
-    }
+    deinit { closeIdleConnections() }
 
     /// Where loads of this origin run, whatever proxy they go through: a load stays where it is when it learns a credential for the proxy.
     func lane(for key: ConnectionKey) -> Lane {
-        lanes[Int(UInt(bitPattern: key.origin.hashValue) % UInt(lanes.count))]
+        let lanes = key.isPlain && !socketLanes.isEmpty ? socketLanes : channelLanes
+        return lanes[Int(UInt(bitPattern: key.origin.hashValue) % UInt(lanes.count))]
     }
 
     /// Closes all connections that carry no load.
     func closeIdleConnections() {
-        for lane in lanes { lane.eventLoop.execute { lane.pool?.closeIdle() } }
+        for lane in socketLanes + channelLanes {
+            lane.loop.execute { lane.pool?.closeIdle() }
+        }
     }
 }
 

@@ -7,8 +7,8 @@ import PortolanCore
 
 /// One load of an `http:` or `https:` URL: gets a connection, has it carry the request, and tells the client what comes.
 ///
-/// Everything happens on the event loop of the origin's connections; calls from other threads are brought there.
-final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what varies is touched on its event loop only
+/// Everything happens in the turns of the loop that has the origin's connections; calls from other threads are brought there.
+final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what varies is touched in the turns of its loop only
     private enum State {
         case created
         /// For a connection.
@@ -51,6 +51,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private var judgements = 0
     /// The server that the load has accepted itself.
     private var trusted: ServerTrust?
+    /// Whether the thread that has the turn is going to wait for the load.
+    private var isAwaited = false
     /// Between the connection and the client, where the body needs it.
     private var stage: (any ResumableStage)?
 
@@ -72,10 +74,18 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     func stopLoading() { onLoop { $0.stop() } }
 
     private func onLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
-        if lane.eventLoop.inEventLoop { body(self) } else { lane.eventLoop.execute { body(self) } }
+        let loop = lane.loop
+        if loop.isInTurn {
+            body(self)
+        } else if loop.enter() {
+            body(self)
+            loop.leave()
+        } else {
+            loop.execute { body(self) }
+        }
     }
 
-    // MARK: Its life, on the event loop
+    // MARK: Its life, in turns
 
     private func begin() {
         guard case .created = state else { return }
@@ -160,7 +170,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         if request.body?.isRewindable == true { return send() }
         state = .awaitingBody
         client.needsNewBody { [self] body in
-            lane.eventLoop.execute { [self] in
+            lane.loop.execute { [self] in
                 guard case .awaitingBody = state else { return }
                 guard let body else {
                     return fail(
@@ -186,6 +196,33 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     }
 }
 
+// MARK: A thread that waits
+
+extension HTTPLoad: WaitableLoad {
+    func startLoading(for waiter: LoadWaiter) {
+        let loop = lane.loop
+        guard loop.enter() else { return startLoading() }
+        isAwaited = true
+        begin()
+        isAwaited = false
+        loop.leave()
+    }
+
+    func carryOn(for waiter: LoadWaiter) -> Bool {
+        guard let loop = lane.loop as? SocketLoop, !loop.isInTurn else { return false }
+        loop.enterInTime()
+        defer { loop.leave() }
+        guard let socket = socketInUse else { return false }
+        return socket.carryOn(for: waiter) { [self] in socketInUse === socket }
+    }
+
+    /// What the exchange goes over, where it is a socket.
+    private var socketInUse: SocketTransport? {
+        guard case .exchanging(let carrier) = state else { return nil }
+        return (carrier as? HTTP1Connection)?.socket
+    }
+}
+
 // MARK: From the pool
 
 extension HTTPLoad: ConnectionWaiter {
@@ -205,6 +242,7 @@ extension HTTPLoad: ConnectionWaiter {
     private func begin(on carrier: any ExchangeCarrier) {
         state = .exchanging(carrier)
         if carrier.report.isReused { client.didReach(.reused) }
+        if isAwaited { socketInUse?.promiseCarrier() }
         carrier.start()
     }
 
@@ -384,7 +422,7 @@ extension HTTPLoad {
             AuthenticationChallenge(
                 protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError
             ) { [self] answer in
-                lane.eventLoop.execute { [self] in heed(answer, to: question) }
+                lane.loop.execute { [self] in heed(answer, to: question) }
             })
     }
 

@@ -3,26 +3,26 @@
 import NIOCore
 import PortolanCore
 
-/// The connections of one event loop, and the loads that wait for one. On that loop only, so it needs no lock.
+/// The connections of one loop, and the loads that wait for one. In its turns only, so it needs no lock.
 ///
 /// All connections of an origin are in one pool: its limits hold exactly, and no load moves between threads.
 final class ConnectionPool {
-    let eventLoop: any EventLoop
+    let loop: any SerialLoop
     private let limits: ConnectionLimits
     private let budget: ConnectionBudget
     private let connector: any Connector
     private var origins: [ConnectionKey: Origin] = [:]
-    private var sweep: Scheduled<Void>?
+    private var sweep: LoadAlarm?
     /// Of the load that waits next.
     private var nextNumber = 0
     /// Asks the other loops to close a connection that nobody uses, for one is needed here.
     private let askOthers: @Sendable () -> Void
 
     init(
-        on eventLoop: any EventLoop, limits: ConnectionLimits, budget: ConnectionBudget, connector: any Connector,
+        on loop: any SerialLoop, limits: ConnectionLimits, budget: ConnectionBudget, connector: any Connector,
         askOthers: @escaping @Sendable () -> Void
     ) {
-        self.eventLoop = eventLoop
+        self.loop = loop
         self.limits = limits
         self.budget = budget
         self.connector = connector
@@ -92,6 +92,8 @@ final class ConnectionPool {
             let room = connection.room
             if room <= 1 { origin.ready.removeLast() }
             if room > 0 { return connection }
+            // Its peer has ended it, and nobody was told.
+            if connection.idleSince != nil { connection.close() }
         }
         return nil
     }
@@ -234,19 +236,19 @@ final class ConnectionPool {
 
     private func scheduleSweep() {
         guard sweep == nil else { return }
-        let interval = min(TimeAmount.seconds(5), TimeAmount(limits.idleTimeout))
         let call = PoolCall(self) { $0.sweepIdle() }
-        sweep = eventLoop.scheduleTask(in: max(interval, .milliseconds(10))) { call.run() }
+        sweep = loop.schedule(after: max(.milliseconds(10), min(.seconds(5), limits.idleTimeout))) { call.run() }
     }
 
     private func sweepIdle() {
         sweep = nil
-        let now = eventLoop.now
+        let now = loop.now
+        let limit = UInt64(clamping: TimeAmount(limits.idleTimeout).nanoseconds)
         var isAnyLeft = false
         for origin in origins.values {
             for connection in origin.ready {
                 guard let since = connection.idleSince else { continue }
-                if NIODeadline.uptimeNanoseconds(since) + TimeAmount(limits.idleTimeout) <= now {
+                if now - min(since, now) >= limit || connection.room == 0 {
                     connection.close()
                 } else {
                     isAnyLeft = true
@@ -281,16 +283,16 @@ final class ConnectionPool {
 /// A call into a pool from any thread; the pool is not kept alive for it.
 private final class PoolCall: @unchecked Sendable {  // … because the pool is touched on its event loop only
     private weak var pool: ConnectionPool?
-    private let eventLoop: any EventLoop
+    private let loop: any SerialLoop
     private let body: (ConnectionPool) -> Void
 
     init(_ pool: ConnectionPool, _ body: @escaping (ConnectionPool) -> Void) {
         self.pool = pool
-        eventLoop = pool.eventLoop
+        loop = pool.loop
         self.body = body
     }
 
-    @Sendable func callAsFunction() { eventLoop.execute { self.run() } }
+    @Sendable func callAsFunction() { loop.execute { self.run() } }
 
     /// On the event loop.
     func run() {

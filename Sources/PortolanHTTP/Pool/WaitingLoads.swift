@@ -125,7 +125,7 @@ struct WaitingLoads {
     }
 }
 
-/// A load that waits for a connection. On the event loop of the pool.
+/// A load that waits for a connection. In the turns of the pool's loop.
 ///
 /// Whoever opens the connection may ask it: a proxy's questions, whether the server is trusted, which certificate to show.
 protocol ConnectionWaiter: ChallengeRespondent {
@@ -136,7 +136,7 @@ protocol ConnectionWaiter: ChallengeRespondent {
     func didReach(_ step: LoadStep)
 }
 
-/// A connection that the pool can hand exchanges. On its event loop.
+/// A connection that the pool can hand exchanges. In the turns of its loop.
 protocol PooledConnection: AnyObject {
     /// How many exchanges it can take now.
     var room: Int { get }

@@ -22,7 +22,7 @@ final class FakeConnection: PooledConnection {
         self.pool = pool
         self.capacity = capacity
         isMultiplexed = capacity > 1
-        idleSince = pool.eventLoop.now.uptimeNanoseconds
+        idleSince = pool.loop.now
     }
 
     var room: Int { isClosed ? 0 : capacity - carried }
@@ -39,7 +39,7 @@ final class FakeConnection: PooledConnection {
     /// An exchange is over.
     func release() {
         carried -= 1
-        if carried == 0 { idleSince = pool.eventLoop.now.uptimeNanoseconds }
+        if carried == 0 { idleSince = pool.loop.now }
         if !isClosed { pool.hasRoom(self, key) }
     }
 
@@ -148,7 +148,7 @@ struct PoolBench {
         var value = ConnectionLimits()
         limits(&value)
         budget = ConnectionBudget(value.total)
-        pool = ConnectionPool(on: loop, limits: value, budget: budget, connector: connector, askOthers: {})
+        pool = ConnectionPool(on: ThreadLoop(loop), limits: value, budget: budget, connector: connector, askOthers: {})
     }
 
     static func key(_ host: String = "example.org", isSecure: Bool = false) -> ConnectionKey {

@@ -67,7 +67,7 @@ final class HTTP2Connection {
     /// From now on the connection is the pool's.
     func join(_ pool: ConnectionPool) {
         self.pool = pool
-        idleSince = pool.eventLoop.now.uptimeNanoseconds
+        idleSince = pool.loop.now
     }
 }
 

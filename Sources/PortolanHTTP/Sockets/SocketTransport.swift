@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A connected socket of a ``SocketLoop``. In its turns only.
+final class SocketTransport: ByteTransport {
+    private let sockets: SocketLoop
+    private let descriptor: CInt
+    private let readSize: Int
+    private var receiver: (any ByteReceiver)?
+    private(set) var mark: UInt64 = 0
+
+    private var outgoing = CircularBuffer<ByteBuffer>()
+    /// Whether the socket took less than there was.
+    private var isFull = false
+    /// Who is told of what happens to the socket.
+    private var watch = Watch.none
+    private var isPaused = false
+    private var isClosed = false
+    /// Why nothing can be written any more; what the peer has sent is read all the same.
+    private var failure: IOError?
+
+    private enum Watch: Equatable {
+        case none
+        case poller(SocketPoller.Interest)
+        /// A thread that waits for its load is going to be told.
+        case promised
+        /// It waits in poll(2) just now, or has the turn.
+        case thread
+    }
+
+    /// - Parameters:
+    ///   - descriptor: of a connected, non-blocking stream socket; the transport's from now on.
+    ///   - readSize: how many bytes are asked for at once.
+    init(_ descriptor: CInt, on loop: SocketLoop, readSize: Int) {
+        self.descriptor = descriptor
+        self.readSize = max(1, readSize)
+        sockets = loop
+    }
+
+    deinit {
+        if !isClosed { shut(descriptor) }
+    }
+
+    /// From now on `receiver` hears of everything. It is kept until the end.
+    func start(for receiver: any ByteReceiver) {
+        self.receiver = receiver
+        mark = sockets.add(self)
+    }
+
+    var loop: any SerialLoop { sockets }
+
+    // MARK: Reading
+
+    /// Only where the poller does not tell of the end anyway.
+    var isAlive: Bool {
+        guard !isClosed else { return false }
+        guard case .none = watch else { return true }
+        var byte: UInt8 = 0
+        return unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) < 0 && (errno == EAGAIN || errno == EINTR)
+    }
+
+    func pause() { isPaused = true }
+
+    func resume() {
+        isPaused = false
+        leaveToPoller()
+        attend()
+    }
+
+    /// What the poller says, or the thread that waits.
+    func handle(_ happened: SocketPoller.Interest) {
+        guard !isClosed else { return }
+        if happened.contains(.write), isFull {
+            send()
+            if !isFull { receiver?.transportIsWritable() }
+        }
+        guard !isClosed, !happened.isDisjoint(with: [.read, .hangUp, .error]) else { return }
+        // Who is paused hears of nothing; and an end is told again and again.
+        if isPaused { return attend() }
+        let count = sockets.receive(from: descriptor, atMost: readSize) { receiver?.didReceive($0) }
+        if count == 0 {
+            end(failure)
+        } else if count < 0, errno != EAGAIN, errno != EINTR {
+            end(failure ?? IOError(errnoCode: errno, reason: "recv"))
+        }
+    }
+
+    private func end(_ failure: IOError?) {
+        self.failure = failure
+        close()
+    }
+
+    // MARK: Writing
+
+    var isWritable: Bool { !isFull && failure == nil && !isClosed }
+
+    func write(_ bytes: ByteBuffer) {
+        if failure == nil, !isClosed { outgoing.append(bytes) }
+    }
+
+    func flush() {
+        guard !isClosed else { return }
+        send()
+        attend()
+    }
+
+    private func send() {
+        isFull = false
+        while let next = outgoing.first {
+            let flags = CInt(MSG_NOSIGNAL | (outgoing.count > 1 ? MSG_MORE : 0))
+            let count = unsafe next.withUnsafeReadableBytes { unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
+            guard count >= 0 else {
+                if errno == EINTR { continue }
+                isFull = errno == EAGAIN
+                if isFull { return }
+                failure = IOError(errnoCode: errno, reason: "send")
+                return outgoing.removeAll()
+            }
+            if count == next.readableBytes {
+                outgoing.removeFirst()
+            } else {
+                outgoing[outgoing.startIndex].moveReaderIndex(forwardBy: count)
+            }
+        }
+    }
+
+    // MARK: Who is told
+
+    /// Sees to it that the poller tells of what is wanted now, unless somebody else does.
+    private func attend() {
+        guard !isClosed, watch != .promised, watch != .thread else { return }
+        var wanted: SocketPoller.Interest = isPaused ? [] : .read
+        if isFull { wanted.insert(.write) }
+        watch(for: wanted)
+    }
+
+    private func watch(for wanted: SocketPoller.Interest) {
+        switch watch {
+        case .poller(wanted): return
+        case .none where wanted.isEmpty: return
+        case .poller where wanted.isEmpty:
+            // Not only an empty interest: a hang-up is told even then.
+            sockets.poller.forget(descriptor)
+            watch = .none
+            return
+        case .poller:
+            if sockets.poller.watchAgain(descriptor, for: wanted, mark: mark) { watch = .poller(wanted) }
+            return
+        case .none, .promised, .thread:
+            guard sockets.poller.watch(descriptor, for: wanted, mark: mark) else {
+                return end(IOError(errnoCode: errno, reason: "epoll_ctl"))
+            }
+            watch = .poller(wanted)
+        }
+    }
+
+    // MARK: The end
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        outgoing.removeAll()
+        sockets.remove(self)
+        switch watch {
+        case .poller: sockets.poller.forget(descriptor)
+        case .none, .promised, .thread: break
+        }
+        if watch == .thread {
+            // It may wait for this very descriptor, whose number must not become another file's meanwhile.
+            shutdown(descriptor, CInt(SHUT_RDWR))
+        } else {
+            shut(descriptor)
+        }
+        let last = TurnBound((receiver, failure))
+        receiver = nil
+        sockets.execute { last.value.0?.transportDidEnd(last.value.1) }
+    }
+}
+
+// MARK: A thread that waits
+
+extension SocketTransport {
+    /// The thread that has the turn is going to ``carryOn(for:while:)``, so that the poller needs not know of the socket.
+    func promiseCarrier() {
+        if case .poller = watch { sockets.poller.forget(descriptor) }
+        watch = .promised
+    }
+
+    /// The promise is not kept.
+    func leaveToPoller() {
+        guard watch == .promised else { return }
+        watch = .none
+        attend()
+    }
+
+    /// Does in this thread what the socket's loop would do, and sleeps in between. In a turn, which it gives away meanwhile.
+    ///
+    /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this socket.
+    /// - Returns: `false` where nothing can be done here.
+    func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
+        guard !isClosed, !isPaused else {
+            leaveToPoller()
+            return false
+        }
+        promiseCarrier()
+        watch = .thread
+        while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
+            let isWriting = isFull
+            sockets.leave()
+            let happened = try? waiter.wait(for: descriptor, isWriting: isWriting)
+            sockets.enterInTime()
+            guard let happened else { break }  // the poller goes on
+            var events = SocketPoller.Interest()
+            if happened.canRead { events.insert(.read) }
+            if happened.canWrite { events.insert(.write) }
+            handle(events)
+        }
+        watch = .none
+        if isClosed {
+            shut(descriptor)
+        } else if receiver?.isIdle != true {
+            // Nobody is told of an idle one: it is looked at before it is used again.
+            attend()
+        }
+        return true
+    }
+}
+
+private func shut(_ descriptor: CInt) { _ = Glibc.close(descriptor) }
