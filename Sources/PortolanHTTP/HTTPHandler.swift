@@ -25,6 +25,7 @@ public final class HTTPHandler: ProtocolHandler {
             engine = new
             return new
         }
+        if let site = engine.site(for: request) { return HTTPLoad(request, client: client, site: site, engine: engine) }
         do throws(LoadError) {
             return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: engine.proxies), engine: engine)
         } catch {

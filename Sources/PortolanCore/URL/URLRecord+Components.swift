@@ -41,6 +41,21 @@ extension URLRecord {
     /// The fragment, percent-encoded, without the number sign; nil where there is none, empty in `http://h/#`.
     public var fragment: Substring? { layout.queryEnd < description.utf8.count ? self[.fragment] : nil }
 
+    /// Scheme and authority: everything before the path.
+    package var beforePath: Substring {
+        let utf8 = description.utf8
+        return description[..<utf8.index(utf8.startIndex, offsetBy: layout.pathStart)]
+    }
+
+    /// Whether these bytes are everything before the path.
+    package func isLed(by prefix: [UInt8]) -> Bool {
+        guard prefix.count == layout.pathStart else { return false }
+        let utf8 = description.utf8.span
+        // From its end on: there the hosts differ.
+        for index in prefix.indices.reversed() where utf8[index] != prefix[index] { return false }
+        return true
+    }
+
     /// Everything between the scheme's colon and the fragment: what a `data:` URL is decoded from.
     public var schemeSpecificPart: Substring { self[.schemeSpecificPart] }
 }

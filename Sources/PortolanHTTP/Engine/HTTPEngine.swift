@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import PortolanCore
 import Synchronization
 
 /// The threads and connections of one handler; made when the first load needs them. Any thread.
@@ -9,6 +10,7 @@ final class HTTPEngine: Sendable {
     let configuration: HTTPConfiguration
     /// What the environment said when the engine was made.
     let proxies: ProxySelection
+    private let sites = SiteTable()
     /// For sockets without TLS, and for channels of every kind.
     private let socketLanes: [Lane]
     private let channelLanes: [Lane]
@@ -17,6 +19,8 @@ final class HTTPEngine: Sendable {
     final class Lane: @unchecked Sendable {  // … because the pool is touched in the loop's turns only
         let loop: any SerialLoop
         fileprivate(set) var pool: ConnectionPool?
+        /// Answers of a server tend to have one type.
+        var lastType = ParsedType()
 
         init(_ loop: any SerialLoop) { self.loop = loop }
     }
@@ -49,6 +53,8 @@ final class HTTPEngine: Sendable {
     }
 
     deinit { closeIdleConnections() }
+
+    func site(for request: Request) -> Site? { sites.site(for: request, in: self) }
 
     /// Where loads of this origin run, whatever proxy they go through: a load stays where it is when it learns a credential for the proxy.
     func lane(for key: ConnectionKey) -> Lane {

@@ -10,7 +10,9 @@ struct OutgoingRequest: Sendable {
     let url: URLRecord
     let framing: RequestFraming
     /// As HTTP/1.1 sends them, in their order: what only concerns one connection is among them.
-    var fields: HTTPFields
+    var fields: HTTPFields { didSet { lines = nil } }
+    /// The fields as HTTP/1.1 writes them, where that is known.
+    private var lines: [UInt8]?
     /// Whether the body waits for a `100 (Continue)`.
     let expectsContinue: Bool
     /// Whether that is Portolan's wish and not the caller's.
@@ -19,6 +21,15 @@ struct OutgoingRequest: Sendable {
     let closes: Bool
     /// How soon the server should answer it among others.
     var priority: LoadPriority
+
+    /// A plain request.
+    init(_ request: Request, to site: Site) {
+        (method, url, priority) = (request.method, request.url, request.priority)
+        framing = .none
+        fields = site.fields
+        lines = site.lines
+        (expectsContinue, addsExpectation, closes) = (false, false, false)
+    }
 
     /// - Parameter mayExpect: whether the policy may have the body wait.
     /// - Throws: ``LoadError/Code/badRequest`` for what can't be sent.
@@ -56,7 +67,9 @@ struct OutgoingRequest: Sendable {
     ///
     /// - Parameter namesWholeURL: as a proxy that forwards it needs it.
     func http1Head(namingWholeURL namesWholeURL: Bool) throws(LoadError) -> RequestHeadWriter {
-        try RequestHeadWriter(method: method, target: namesWholeURL ? .absolute(of: url) : .origin(of: url), fields: fields)
+        let target = namesWholeURL ? RequestTarget.absolute(of: url) : .origin(of: url)
+        guard let lines else { return try RequestHeadWriter(method: method, target: target, fields: fields) }
+        return try RequestHeadWriter(method: method, target: target, lines: lines)
     }
 }
 

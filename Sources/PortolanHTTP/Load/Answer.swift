@@ -3,6 +3,17 @@
 import HTTPTypes
 import PortolanCore
 
+/// A `Content-Type`, and what it means: one that comes again is not parsed again.
+struct ParsedType {
+    private var text = ""
+    private var type: MIMEType?
+
+    mutating func parsing(_ text: String) -> MIMEType? {
+        if text != self.text { (self.text, type) = (text, MIMEType(parsing: text)) }
+        return type
+    }
+}
+
 /// The head of an answer, as it came and as the caller gets it.
 struct Answer {
     let head: ResponseHead
@@ -11,12 +22,14 @@ struct Answer {
     /// Whether the body has a content coding, and nothing lies over it.
     let mayBeDecoded: Bool
 
-    /// - Parameter length: of the body to come, if it is known.
-    init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?) {
+    /// - Parameters:
+    ///   - length: of the body to come, if it is known.
+    ///   - type: of the last answer.
+    init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, type: inout ParsedType) {
         let notes = Notes(head.fields)
         self.head = head
         var response = Response(
-            url: url, mimeType: notes.contentType.flatMap(MIMEType.init(parsing:)), expectedLength: length,
+            url: url, mimeType: notes.contentType.flatMap { type.parsing($0) }, expectedLength: length,
             suggestedFilename: notes.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
         // Nobody asked for a transfer coding but chunked: what else there is stays, and is said (RFC 9112 §6.3, rule 4).
         response.remainingContentCodings = head.framing.transferCodings

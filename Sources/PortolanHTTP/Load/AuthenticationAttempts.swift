@@ -89,7 +89,8 @@ extension OutgoingRequest {
     /// proxy that forwards the request, where no other credential is known for it, and never to an origin.
     mutating func authorize(toProxyOf key: ConnectionKey) throws(LoadError) {
         guard key.usesAbsoluteForm else {
-            fields[.proxyAuthorization] = nil
+            // A look first: to take a field out, `HTTPFields` makes an index of all.
+            if fields.contains(where: { $0.name == .proxyAuthorization }) { fields[.proxyAuthorization] = nil }
             return
         }
         if let credential = key.proxy?.credential { fields[.proxyAuthorization] = try credential.basicValue() }

@@ -26,7 +26,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     }
 
     let client: any ProtocolClient
-    let configuration: HTTPConfiguration
+    private let engine: HTTPEngine
     private let lane: HTTPEngine.Lane
     /// Changes where a credential for the proxy is found.
     private var key: ConnectionKey
@@ -37,7 +37,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private(set) var outgoing: OutgoingRequest
     private(set) var upload: Upload?
     private var sentBytes: Int64 = 0
-    private var authentication: AuthenticationAttempts
+    private lazy var authentication = AuthenticationAttempts(to: key)
     private var wasRetried = false
     /// Whether the body may wait for the server's word: not again where that was refused.
     private var mayExpect = true
@@ -60,11 +60,19 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         self.request = request
         self.client = client
         self.key = key
-        configuration = engine.configuration
+        self.engine = engine
         lane = engine.lane(for: key)
-        authentication = AuthenticationAttempts(to: key)
         outgoing = try OutgoingRequest(request, configuration: engine.configuration)
         try outgoing.authorize(toProxyOf: key)
+    }
+
+    init(_ request: Request, client: any ProtocolClient, site: Site, engine: HTTPEngine) {
+        self.request = request
+        self.client = client
+        key = site.key
+        self.engine = engine
+        lane = site.lane
+        outgoing = OutgoingRequest(request, to: site)
     }
 
     // MARK: From the core, on any thread
@@ -72,6 +80,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     func startLoading() { onLoop { $0.begin() } }
     func resumeLoading() { onLoop { $0.resume() } }
     func stopLoading() { onLoop { $0.stop() } }
+
+    private var configuration: HTTPConfiguration { engine.configuration }
 
     private func onLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
         let loop = lane.loop
@@ -312,16 +322,16 @@ extension HTTPLoad: Exchange {
     func didReceiveInterim(_ head: ResponseHead) {
         guard wasAsked() else { return }
         noteFirstByte()
-        client.didReceiveInterim(Answer(head, from: request.url, bodyLength: nil).response)
+        client.didReceiveInterim(Answer(head, from: request.url, bodyLength: nil, type: &lane.lastType).response)
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
         guard wasAsked() else { return .stopped }
         noteFirstByte()
         guard case .exchanging(let carrier) = state else { return .stopped }
-        let answer = Answer(head, from: request.url, bodyLength: length)
+        let answer = Answer(head, from: request.url, bodyLength: length, type: &lane.lastType)
         if head.status == 417, outgoing.expectsContinue, outgoing.addsExpectation { return retryWithoutExpectation(carrier) }
-        if let question = authentication.question(for: head) {
+        if head.status == 401 || head.status == 407, let question = authentication.question(for: head) {
             state = .deciding(carrier, answer)
             ask(question)
             return .pause

@@ -15,7 +15,7 @@ import PortolanCore
 struct RequestHeadWriter {
     private let method: HTTPRequest.Method
     private let target: RequestTarget
-    private let fields: HTTPFields
+    private let lines: [UInt8]
     /// How many bytes ``write(to:)`` appends.
     let byteCount: Int
 
@@ -23,6 +23,11 @@ struct RequestHeadWriter {
 
     /// - Throws: ``LoadError/Code/badRequest``, or ``LoadError/Code/badURL`` where the target is wrong.
     init(method: HTTPRequest.Method, target: RequestTarget, fields: HTTPFields) throws(LoadError) {
+        try self.init(method: method, target: target, lines: try Self.lines(of: fields))
+    }
+
+    /// - Parameter lines: what ``lines(of:)`` has made of the fields.
+    init(method: HTTPRequest.Method, target: RequestTarget, lines: [UInt8]) throws(LoadError) {
         guard Self.isToken(method.rawValue.utf8.span) else {
             throw LoadError(.badRequest, message: "the method holds a character that no method may hold; use letters, as in GET")
         }
@@ -30,12 +35,27 @@ struct RequestHeadWriter {
             throw LoadError(
                 .badURL, message: "the request target holds a blank, control or other character that no URL may hold; percent-encode it")
         }
-        var count = method.rawValue.utf8.count + 1 + target.byteCount + Self.version.utf8CodeUnitCount + 2
-        for field in fields { count += try Self.byteCount(of: field) }
         self.method = method
         self.target = target
-        self.fields = fields
-        byteCount = count
+        self.lines = lines
+        byteCount = method.rawValue.utf8.count + 1 + target.byteCount + Self.version.utf8CodeUnitCount + lines.count + 2
+    }
+
+    /// The field lines in their order.
+    ///
+    /// - Throws: ``LoadError/Code/badRequest``
+    static func lines(of fields: HTTPFields) throws(LoadError) -> [UInt8] {
+        var count = 0
+        for field in fields { count += try byteCount(of: field) }
+        return [UInt8](capacity: count) { output in
+            for field in fields {
+                output.append(field.name.rawName.utf8.span)
+                output.append(.colon)
+                output.append(.space)
+                unsafe field.withUnsafeBytesOfValue { unsafe output.append(contentsOf: UnsafeRawBufferPointer($0)) }
+                output.appendLineEnd()
+            }
+        }
     }
 
     /// Appends the head to `output`, which has room for ``byteCount`` bytes.
@@ -44,13 +64,7 @@ struct RequestHeadWriter {
         output.append(.space)
         target.write(to: &output)
         unsafe output.append(contentsOf: UnsafeRawBufferPointer(start: Self.version.utf8Start, count: Self.version.utf8CodeUnitCount))
-        for field in fields {
-            output.append(field.name.rawName.utf8.span)
-            output.append(.colon)
-            output.append(.space)
-            unsafe field.withUnsafeBytesOfValue { unsafe output.append(contentsOf: UnsafeRawBufferPointer($0)) }
-            output.appendLineEnd()
-        }
+        output.append(lines.span)
         output.appendLineEnd()
     }
 
