@@ -3,33 +3,92 @@
 public import HTTPTypes
 
 /// What a handler says of a resource before its bytes.
+///
+/// A value: whoever changes a copy changes no other.
 public struct Response: Sendable {
+    /// The parts, shared between copies until one is changed, as a ``Request``'s are: each client on the way may keep the response.
+    private var parts: Parts
+
     /// Where the bytes really come from, after redirects.
-    public var url: URLRecord
-    public var mimeType: MIMEType?
+    public var url: URLRecord {
+        get { parts.url }
+        set { ownParts.url = newValue }
+    }
+    public var mimeType: MIMEType? {
+        get { parts.mimeType }
+        set { ownParts.mimeType = newValue }
+    }
     /// The text encoding's label as its source gave it: the MIME type's `charset`, or what the protocol says elsewhere.
-    public var textEncodingName: String?
+    public var textEncodingName: String? {
+        get { parts.textEncodingName }
+        set { ownParts.textEncodingName = newValue }
+    }
     /// Bytes of body to come; `nil` where the protocol does not say. A load whose body differs fails (BODY-02).
-    public var expectedLength: Int64?
+    public var expectedLength: Int64? {
+        get { parts.expectedLength }
+        set { ownParts.expectedLength = newValue }
+    }
     /// `nil` where the protocol has no status.
-    public var status: HTTPResponse.Status?
-    public var fields: HTTPFields
+    public var status: HTTPResponse.Status? {
+        get { parts.status }
+        set { ownParts.status = newValue }
+    }
+    public var fields: HTTPFields {
+        get { parts.fields }
+        set { ownParts.fields = newValue }
+    }
     /// The content codings that the body's bytes still carry, in the order in which they were applied and in lower case: those that are unknown here, or were
     /// to be kept. The others were undone before, though the field Content-Encoding goes on naming them.
-    public var remainingContentCodings: [String] = []
-    private var givenFilename: String?
+    public var remainingContentCodings: [String] {
+        get { parts.remainingContentCodings }
+        set { ownParts.remainingContentCodings = newValue }
+    }
 
     public init(
         url: URLRecord, mimeType: MIMEType? = nil, textEncodingName: String? = nil, expectedLength: Int64? = nil,
         suggestedFilename: String? = nil, status: HTTPResponse.Status? = nil, fields: HTTPFields = HTTPFields()
     ) {
-        self.url = url
-        self.mimeType = mimeType
-        self.textEncodingName = textEncodingName ?? mimeType?.charset
-        self.expectedLength = expectedLength
-        self.status = status
-        self.fields = fields
-        givenFilename = suggestedFilename
+        parts = Parts(
+            url: url, mimeType: mimeType, textEncodingName: textEncodingName ?? mimeType?.charset, expectedLength: expectedLength,
+            givenFilename: suggestedFilename, status: status, fields: fields)
+    }
+
+    private var ownParts: Parts {
+        mutating get {
+            if !isKnownUniquelyReferenced(&parts) { parts = Parts(copying: parts) }
+            return parts
+        }
+    }
+
+    private final class Parts: @unchecked Sendable {  // … because a change is made only to parts that one response owns
+        var url: URLRecord
+        var mimeType: MIMEType?
+        var textEncodingName: String?
+        var expectedLength: Int64?
+        let givenFilename: String?
+        var status: HTTPResponse.Status?
+        var fields: HTTPFields
+        var remainingContentCodings: [String] = []
+
+        init(
+            url: URLRecord, mimeType: MIMEType?, textEncodingName: String?, expectedLength: Int64?, givenFilename: String?,
+            status: HTTPResponse.Status?, fields: HTTPFields
+        ) {
+            self.url = url
+            self.mimeType = mimeType
+            self.textEncodingName = textEncodingName
+            self.expectedLength = expectedLength
+            self.givenFilename = givenFilename
+            self.status = status
+            self.fields = fields
+        }
+
+        convenience init(copying other: Parts) {
+            self.init(
+                url: other.url, mimeType: other.mimeType, textEncodingName: other.textEncodingName, expectedLength: other.expectedLength,
+                givenFilename: other.givenFilename, status: other.status, fields: other.fields)
+            remainingContentCodings = other.remainingContentCodings
+        }
     }
 
     /// A name under which the body can be saved in a folder: never empty, never with a `/` or a control character, never `.` or `..`,
@@ -37,7 +96,7 @@ public struct Response: Sendable {
     ///
     /// The handler's suggestion, else the last component of the URL's path, else `download`.
     public var suggestedFilename: String {
-        SafeFilename(givenFilename ?? Self.lastComponent(of: url)).text
+        SafeFilename(parts.givenFilename ?? Self.lastComponent(of: url)).text
     }
 
     private static func lastComponent(of url: URLRecord) -> String {
