@@ -23,7 +23,7 @@ package final class Attempt: ProtocolClient {
 
     package init(
         handler: String, traits: HandlerTraits, request: Request, offersCached: Bool, next: any ProtocolClient,
-        observer: any AttemptObserver
+        observer: consuming any AttemptObserver
     ) {
         order = Atomic(EventOrder())
         rules = EventOrder.Rules(
@@ -41,8 +41,11 @@ package final class Attempt: ProtocolClient {
     /// - Parameter waiter: where this is its thread.
     package func start(_ load: any ProtocolLoad, for waiter: LoadWaiter? = nil) {
         self.load.withLock { $0 = load }
-        order.update { $0.made() }
-        if order.update({ $0.start() }) {
+        let starts = order.update { order in
+            order.made()
+            return order.start()
+        }
+        if starts {
             if let waiter, let load = load as? any WaitableLoad { load.startLoading(for: waiter) } else { load.startLoading() }
         } else {
             stopLoad()
@@ -183,7 +186,7 @@ package final class Attempt: ProtocolClient {
 }
 
 /// Whoever wants to know of an attempt what its client is not told.
-package protocol AttemptObserver: AnyObject, Sendable {
+package protocol AttemptObserver: Sendable {
     /// A rule was broken; where the load was not over yet, it fails for it.
     func attemptObserved(breachOf rule: ContractRule, by handler: String)
     /// The load is over and was let go. Once.

@@ -10,6 +10,11 @@ package protocol LoadDirector: AnyObject, Sendable {
     /// - Parameter wasPutOff: the handler was told to wait for the decision.
     func follow(_ request: Request, wasPutOff: Bool)
 
+    /// Asks the caller what to do about a redirect.
+    ///
+    /// - Parameter decide: to be called once, now or later; where it is let go of without a call, the redirect is followed.
+    func ask(_ proposed: Request, _ response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)
+
     /// A redirect whose decision was put off is not taken.
     func declineRedirect()
 

@@ -7,19 +7,19 @@ public protocol LoadClock: Sendable {
     /// Time since an origin of the clock's own; never goes back. May be a few milliseconds coarse.
     var now: Duration { get }
 
-    /// The same time, as finely as the clock can say it: for metrics.
-    var preciseNow: Duration { get }
-
     /// ``now`` in nanoseconds, which is asked at each event: arithmetic with `Duration` costs several times what the clock does.
     var nanosecondsNow: Int64 { get }
+
+    /// The same time, as finely as the clock can say it: for metrics.
+    var preciseNanosecondsNow: Int64 { get }
 
     /// Calls the alarm's action when `deadline` has come, on a thread of the clock's.
     func schedule(_ alarm: LoadAlarm, at deadline: Duration)
 }
 
 extension LoadClock {
-    public var preciseNow: Duration { now }
     public var nanosecondsNow: Int64 { now.nanoseconds }
+    public var preciseNanosecondsNow: Int64 { nanosecondsNow }
 }
 
 extension Duration {

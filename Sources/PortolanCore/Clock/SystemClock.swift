@@ -17,8 +17,8 @@ public final class SystemClock: LoadClock {
     package init() {}
 
     public var now: Duration { MonotonicTime.coarseNow }
-    public var preciseNow: Duration { MonotonicTime.now }
     public var nanosecondsNow: Int64 { MonotonicTime.coarseNanoseconds }
+    public var preciseNanosecondsNow: Int64 { MonotonicTime.nanoseconds }
 
     public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
         let (needsThread, isNext) = monitor.withLock { state in

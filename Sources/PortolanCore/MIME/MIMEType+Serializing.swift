@@ -7,9 +7,14 @@ extension MIMEType: CustomStringConvertible {
     ///
     /// Source: WHATWG MIME Sniffing, "serialize a MIME type".
     public var description: String {
-        var text = essence
+        guard !parameters.isEmpty else { return essence }
+        var text = ""
+        text.reserveCapacity(parameters.reduce(essence.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 2 })
+        text += essence
         for parameter in parameters {
-            text += ";\(parameter.name)="
+            text += ";"
+            text += parameter.name
+            text += "="
             if ASCII.isHTTPToken(parameter.value.utf8.span) {
                 text += parameter.value
             } else {

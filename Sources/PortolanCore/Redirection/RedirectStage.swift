@@ -5,20 +5,14 @@ import Synchronization
 
 /// Decides each redirect, by the policy and by the caller, and has the task follow it.
 package final class RedirectStage: ClientStage {
-    /// Asks the caller, who answers once, now or later.
-    package typealias Question =
-        @Sendable (_ proposed: Request, _ response: Response, _ decide: @escaping @Sendable (RedirectDecision) -> Void) -> Void
-
     package let next: any ProtocolClient
     private let policy: RedirectPolicy
     private let director: any LoadDirector
-    private let ask: Question
     private let count = Mutex(0)
 
-    package init(policy: RedirectPolicy, director: any LoadDirector, ask: @escaping Question, next: any ProtocolClient) {
+    package init(policy: RedirectPolicy, director: any LoadDirector, next: any ProtocolClient) {
         self.policy = policy
         self.director = director
-        self.ask = ask
         self.next = next
     }
 
@@ -73,7 +67,7 @@ package final class RedirectStage: ClientStage {
 
     private func decide(on successor: Request, _ response: Response) -> Flow {
         let box = DecisionBox { [director] in director.follow(ifSendable: successor, wasPutOff: true) }
-        ask(successor, response) { [self] decision in
+        director.ask(successor, response) { [self] decision in
             guard box.answer(decision) == .isLate else { return }
             switch decision {
             case .follow(let request): director.follow(ifSendable: request, wasPutOff: true)

@@ -7,7 +7,7 @@ import Synchronization
 final class Collector: DelegatingDelegate {
     typealias Outcome = Result<(Data, Response), LoadError>
 
-    private struct State {
+    fileprivate struct State {
         var response: Response?
         var body = Data()
         var outcome: Outcome?
@@ -20,20 +20,24 @@ final class Collector: DelegatingDelegate {
     let delegate: (any LoadDelegate)?
     private let state = Mutex(State())
 
-    init(delegate: (any LoadDelegate)?) {
+    /// Waits for the end, and takes the outcome then.
+    private let thread: LoadWaiter?
+
+    init(delegate: (any LoadDelegate)?, for thread: LoadWaiter? = nil) {
         self.delegate = delegate
+        self.thread = thread
     }
 
-    /// The outcome, if the load has ended.
-    var outcome: Outcome? {
-        state.withLock { $0.outcome }
+    /// The outcome, if the load has ended; from then on it is the caller's alone.
+    func takeOutcome() -> Outcome? {
+        state.withLock { $0.outcome.take() }
     }
 
     /// Calls `body` once, when the load has ended; at once, if it has already.
     func whenEnded(_ body: @escaping @Sendable (Outcome) -> Void) {
         let outcome = state.withLock { state -> Outcome? in
             if state.outcome == nil { state.waiter = body }
-            return state.outcome
+            return state.outcome.take()
         }
         if let outcome { body(outcome) }
     }
@@ -55,20 +59,25 @@ final class Collector: DelegatingDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        let (waiter, outcome) = state.withLock { state -> ((@Sendable (Outcome) -> Void)?, Outcome) in
-            let outcome: Outcome
-            if let error {
-                outcome = .failure(error)
-            } else if let response = state.response {
-                outcome = .success((state.body, response))
-            } else {
-                outcome = .failure(LoadError(.unknown, message: "the load finished without a response"))
-            }
-            state.body = Data()
-            state.outcome = outcome
-            defer { state.waiter = nil }
-            return (state.waiter, outcome)
+        defer { thread?.end() }
+        let waiting = state.withLock { state -> (waiter: @Sendable (Outcome) -> Void, outcome: Outcome)? in
+            state.end(error)
+            guard let waiter = state.waiter.take(), let outcome = state.outcome.take() else { return nil }
+            return (waiter, outcome)
         }
-        waiter?(outcome)
+        if let waiting { waiting.waiter(waiting.outcome) }
+    }
+}
+
+extension Collector.State {
+    fileprivate mutating func end(_ error: LoadError?) {
+        if let error {
+            outcome = .failure(error)
+        } else if let response {
+            outcome = .success((body, response))
+        } else {
+            outcome = .failure(LoadError(.unknown, message: "the load finished without a response"))
+        }
+        body = Data()
     }
 }

@@ -120,6 +120,7 @@ struct DelegateEventQueue {
     }
 
     mutating func removeAll() -> [DelegateEvent] {
+        guard !isEmpty else { return [] }
         defer { self = DelegateEventQueue() }
         return Array(events[first...])
     }

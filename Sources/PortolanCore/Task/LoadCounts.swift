@@ -3,7 +3,7 @@
 import Synchronization
 
 /// The counts behind ``LoadProgress``: written by the one thread that delivers, read by any.
-final class LoadCounts: Sendable {
+struct LoadCounts: ~Copyable, Sendable {
     private let received = Atomic<Int64>(0)
     private let expected = Atomic<Int64>(-1)
     private let sent = Atomic<Int64>(0)

@@ -59,9 +59,7 @@ extension LoadTask {
         switch event {
         case .innerBegan(let inner): innerLoads.withLock { $0.append(inner) }
         case .innerEnded(let inner, _): guard endInnerLoads(around: inner) else { return }
-        case .end:
-            _ = endInnerLoads(around: self)
-            gate.close()
+        case .end: closeGate()
         case .response, .data, .interim, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody: break
         }
         switch event.deliver(to: delegate, of: self) {
@@ -69,6 +67,20 @@ extension LoadTask {
         case .keepGoing: readMore()
         case .stopped: cancel()
         }
+    }
+
+    /// As ``tell(_:)`` of the end: the one event that each load has.
+    func tellEnd(_ error: LoadError?) {
+        guard enterGate(or: .end(error)) else { return }
+        closeGate()
+        delegate.loadTask(self, didEndWith: error)
+        leaveGate()
+    }
+
+    /// Behind the gate: the end is told next.
+    private func closeGate() {
+        _ = endInnerLoads(around: self)
+        gate.close()
     }
 
     // MARK: Loads inside
@@ -81,6 +93,7 @@ extension LoadTask {
     /// - Returns: whether the delegate took `outer` itself for running; now it does not.
     private func endInnerLoads(around outer: LoadTask) -> Bool {
         let (ended, wasOpen) = innerLoads.withLock { open -> ([LoadTask], Bool) in
+            guard !open.isEmpty else { return ([], false) }
             let ended = open.filter { $0.lies(in: outer) }
             let wasOpen = open.contains { $0 === outer }
             open.removeAll { $0 === outer || $0.lies(in: outer) }

@@ -17,7 +17,7 @@ public final class LoadTask: Sendable {
     /// The thread that waits for it, where there is one.
     private let waiter: LoadWaiter?
     private let machine: Mutex<LoadTaskMachine>
-    private let timer: LoadTimer
+    let timer: LoadTimer
     let counts = LoadCounts()
     let gate = DelegateGate()
     /// The loads inside this one, at any depth, of which its delegate has heard the beginning and not the end; only changed behind the gate.
@@ -73,9 +73,9 @@ public final class LoadTask: Sendable {
     ///
     /// A load whose handler needs nothing from outside may end before this returns.
     public func resume() {
-        if state == .created, begin() {
+        if let chain = machine.withLock({ start(&$0) }) {
             timer.start(self)
-            launch(originalRequest)
+            launch(originalRequest, chain)
         } else {
             noteActivity()
             let (attempt, putOff) = machine.withLock { ($0.unsuspend(), gate.release()) }
@@ -103,13 +103,13 @@ public final class LoadTask: Sendable {
         }
     }
 
-    private func begin() -> Bool {
+    /// - Returns: the clients behind each attempt, where the first is to be launched.
+    private func start(_ machine: inout LoadTaskMachine) -> (any ProtocolClient)? {
+        guard machine.isToStart else { return nil }
         let chain = makeChain()
-        return machine.withLock { machine in
-            guard machine.start(chain: chain) else { return false }
-            _ = gate.release()  // before its start there is nothing to hold back
-            return true
-        }
+        machine.start(chain: chain)
+        _ = gate.release()  // before its start there is nothing to hold back
+        return chain
     }
 
     /// Ends the load with ``LoadError/Code/cancelled``. Once it has ended, does nothing.
@@ -122,23 +122,21 @@ public final class LoadTask: Sendable {
     private func makeChain() -> any ProtocolClient {
         let client = TaskClient(task: self)
         let authentication = AuthenticationStage(director: self, next: client)
-        return RedirectStage(
-            policy: loader.configuration.redirects, director: self,
-            ask: { [self] request, response, decide in
-                tell(.redirect(request, response, decide))
-            }, next: authentication)
+        return RedirectStage(policy: loader.configuration.redirects, director: self, next: authentication)
     }
 
     private typealias Failed = [(deferred: DeferredHandlers, error: LoadError)]
 
-    /// - Parameter failed: handlers that could not be made for the first request.
-    private func launch(_ first: Request, failed: Failed = []) {
+    /// - Parameters:
+    ///   - chain: the clients behind each attempt.
+    ///   - failed: handlers that could not be made for the first request.
+    private func launch(_ first: Request, _ chain: any ProtocolClient, failed: Failed = []) {
         var (upcoming, failed) = (Optional(first), failed)
         while let request = upcoming {
             do throws(LoadError) {
                 switch try loader.find(request, failed: failed) {
-                case .handler(let entry): start(request, with: entry)
-                case .deferred(let deferred): return launch(request, after: deferred, failed: failed)
+                case .handler(let entry): start(request, with: entry, chain)
+                case .deferred(let deferred): return launch(request, chain, after: deferred, failed: failed)
                 }
             } catch {
                 return end(with: error)
@@ -149,26 +147,24 @@ public final class LoadTask: Sendable {
     }
 
     /// Launches when the handlers have been made; until then no attempt runs, and the task can be ended at any time.
-    private func launch(_ request: Request, after deferred: DeferredHandlers, failed: Failed) {
+    private func launch(_ request: Request, _ chain: any ProtocolClient, after deferred: DeferredHandlers, failed: Failed) {
         deferred.resolve { [self] outcome in
             noteActivity()
             switch outcome {
-            case .success: launch(request, failed: failed)
+            case .success: launch(request, chain, failed: failed)
             case .failure(let error):
                 loader.report(error, of: deferred)
-                launch(request, failed: failed + [(deferred, error)])
+                launch(request, chain, failed: failed + [(deferred, error)])
             }
         }
     }
 
     /// Starts a load of `request` by the handler that takes it.
-    private func start(_ request: Request, with entry: RegisteredHandler) {
-        guard let chain = machine.withLock({ $0.chain }) else { return entry.endLoad() }
+    private func start(_ request: Request, with entry: RegisteredHandler, _ chain: any ProtocolClient) {
         let canonical = entry.handler.canonicalRequest(for: request)
-        let record = AttemptRecord(entry: entry, task: self)
         let attempt = Attempt(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false, next: chain,
-            observer: record)
+            observer: AttemptRecord(entry: entry, task: self))
         guard machine.withLock({ $0.begin(attempt, for: canonical) }) else { return entry.endLoad() }
         let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt)
         attempt.start(load, for: waiter.flatMap { $0.isCurrent ? $0 : nil })
@@ -214,6 +210,13 @@ public final class LoadTask: Sendable {
         machine.withLock { change(&$0.metrics, time) }
     }
 
+    /// As ``noteActivity()`` and ``note(_:)``, with one look at the clock.
+    func noteActivity(_ change: (inout LoadMetrics, Duration) -> Void) {
+        let time = timer.timedActivity()
+        parent?.noteActivity()
+        machine.withLock { change(&$0.metrics, time) }
+    }
+
     /// The end has come; the delegate hears it once.
     func ended(with error: LoadError?) {
         guard let (children, attempt) = machine.withLock({ $0.ended() }) else { return }
@@ -222,7 +225,7 @@ public final class LoadTask: Sendable {
         timer.stop()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
-        tell(.end(error))
+        tellEnd(error)
     }
 }
 
@@ -231,9 +234,13 @@ extension LoadTask: LoadDirector {
         var request = request
         (request.marks, request.nestingDepth) = (originalRequest.marks, originalRequest.nestingDepth)
         for child in machine.withLock({ $0.takeChildren() }) { child.stopLoading() }
-        let (attempt, launches) = machine.withLock { machine in (machine.attempt, machine.follow(request)) }
+        let (attempt, chain) = machine.withLock { machine in (machine.attempt, machine.follow(request) ? machine.chain : nil) }
         if wasPutOff { attempt?.takeRedirect() }
-        if launches { launch(request) }
+        if let chain { launch(request, chain) }
+    }
+
+    package func ask(_ proposed: Request, _ response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void) {
+        tell(.redirect(proposed, response, decide))
     }
 
     package func declineRedirect() {
@@ -293,14 +300,9 @@ extension LoadTask {
 }
 
 /// Whose load an attempt is, for the registry's count, the loader's log and the delegate's gate.
-private final class AttemptRecord: AttemptObserver {
-    private let entry: RegisteredHandler
-    private let task: LoadTask
-
-    init(entry: RegisteredHandler, task: LoadTask) {
-        self.entry = entry
-        self.task = task
-    }
+private struct AttemptRecord: AttemptObserver {
+    let entry: RegisteredHandler
+    let task: LoadTask
 
     func attemptObserved(breachOf rule: ContractRule, by handler: String) {
         task.loader.report(breachOf: rule, by: handler)

@@ -36,13 +36,15 @@ struct LoadTaskMachine: ~Copyable {
         if case .ended = phase { true } else { false }
     }
 
-    /// - Returns: whether the first attempt is to be launched.
-    mutating func start(chain: any ProtocolClient) -> Bool {
-        guard case .created = phase else { return false }
+    var isToStart: Bool {
+        if case .created = phase { true } else { false }
+    }
+
+    /// The first attempt is to be launched.
+    mutating func start(chain: any ProtocolClient) {
         phase = .launching(nil, successor: nil)
         self.chain = chain
         isSuspended = false
-        return true
     }
 
     /// A handler was found for `request`, and `attempt` is about to be started.
@@ -137,6 +139,7 @@ struct LoadTaskMachine: ~Copyable {
 
     /// The loads inside the attempt that is over.
     mutating func takeChildren() -> [NestedLoad] {
+        guard !children.isEmpty else { return [] }
         defer { children = [:] }
         return Array(children.values)
     }

@@ -2,15 +2,22 @@
 
 import Synchronization
 
-/// The time limits of one task.
-final class LoadTimer: Sendable {
+/// The time limits of one task, and the clock of its metrics.
+struct LoadTimer: ~Copyable, Sendable {
     private let clock: any LoadClock
     private let timeouts: Timeouts
     /// In nanoseconds of the clock.
     private let startTime = Atomic<Int64>(notStarted)
     private static let notStarted = Int64.min
     private let lastActivity = Atomic<Int64>(0)
-    private let alarm = Mutex<LoadAlarm?>(nil)
+    private let alarm = Mutex(Alarm.unset)
+
+    enum Alarm {
+        case unset
+        case set(LoadAlarm)
+        /// For good.
+        case stopped
+    }
 
     init(clock: any LoadClock, timeouts: Timeouts) {
         self.clock = clock
@@ -20,14 +27,22 @@ final class LoadTimer: Sendable {
     /// Since the start; zero before it.
     var elapsed: Duration {
         let start = startTime.load(ordering: .relaxed)
-        return start == Self.notStarted ? .zero : clock.preciseNow - .nanoseconds(start)
+        return start == Self.notStarted ? .zero : .nanoseconds(clock.preciseNanosecondsNow &- start)
+    }
+
+    /// As ``elapsed`` and ``noteActivity()``, with one look at the clock.
+    func timedActivity() -> Duration {
+        let now = clock.preciseNanosecondsNow
+        lastActivity.store(now, ordering: .relaxed)
+        let start = startTime.load(ordering: .relaxed)
+        return start == Self.notStarted ? .zero : .nanoseconds(now &- start)
     }
 
     func start(_ task: LoadTask) {
-        let now = clock.preciseNow
-        startTime.store(now.nanoseconds, ordering: .relaxed)
-        lastActivity.store(now.nanoseconds, ordering: .relaxed)
-        arm(task, at: nextDeadline(now))
+        let now = clock.preciseNanosecondsNow
+        startTime.store(now, ordering: .relaxed)
+        lastActivity.store(now, ordering: .relaxed)
+        arm(task, at: nextDeadline)
     }
 
     func noteActivity() {
@@ -37,13 +52,13 @@ final class LoadTimer: Sendable {
 
     func stop() {
         let alarm = self.alarm.withLock { alarm in
-            defer { alarm = nil }
+            defer { alarm = .stopped }
             return alarm
         }
-        alarm?.cancel()
+        if case .set(let alarm) = alarm { alarm.cancel() }
     }
 
-    private func nextDeadline(_ now: Duration) -> Duration? {
+    private var nextDeadline: Duration? {
         let total = timeouts.total.map { $0 + .nanoseconds(startTime.load(ordering: .relaxed)) }
         let idle = timeouts.idle.map { $0 + .nanoseconds(lastActivity.load(ordering: .relaxed)) }
         guard let total, let idle else { return total ?? idle }
@@ -52,15 +67,17 @@ final class LoadTimer: Sendable {
 
     private func arm(_ task: LoadTask, at deadline: Duration?) {
         guard let deadline else { return }
-        let alarm = LoadAlarm { [self] in expire(task, at: deadline) }
-        self.alarm.withLock { $0 = alarm }
-        clock.schedule(alarm, at: deadline)
-        if task.state == .ended { stop() }
+        let alarm = LoadAlarm { task.timer.expire(task) }
+        let isWanted = self.alarm.withLock { old in
+            if case .stopped = old { return false }
+            old = .set(alarm)
+            return true
+        }
+        if isWanted { clock.schedule(alarm, at: deadline) }
     }
 
-    /// - Parameter deadline: has come, even where the clock is too coarse to say so yet.
-    private func expire(_ task: LoadTask, at deadline: Duration) {
-        let now = max(clock.now, deadline)
+    private func expire(_ task: LoadTask) {
+        let now = Duration.nanoseconds(clock.preciseNanosecondsNow)  // where the clock's coarse time has yet to reach the deadline, too
         if let total = timeouts.total, now - .nanoseconds(startTime.load(ordering: .relaxed)) >= total {
             return end(task, "\(task.originalRequest.url.shortDescription) took longer than \(total) in all")
         }
@@ -69,7 +86,7 @@ final class LoadTimer: Sendable {
         if !waits, let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
             return end(task, "nothing came from \(task.currentRequest.url.shortDescription) for \(idle)")
         }
-        arm(task, at: nextDeadline(now))
+        arm(task, at: nextDeadline)
     }
 
     private func end(_ task: LoadTask, _ what: String) {

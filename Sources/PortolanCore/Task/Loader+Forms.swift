@@ -22,7 +22,7 @@ extension Loader {
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
         let (task, collector) = collect(request, delegate)
         task.resume()
-        if let outcome = collector.outcome { return try outcome.get() }
+        if let outcome = collector.takeOutcome() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 collector.whenEnded { continuation.resume(returning: $0) }
@@ -87,7 +87,6 @@ extension Loader {
     public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
         let waiter = LoadWaiter()
         let (task, collector) = collect(request, delegate, waiter: waiter)
-        collector.whenEnded { _ in waiter.end() }
         task.resume()
         do throws(LoadError) {
             try task.wait(waiter)
@@ -95,14 +94,14 @@ extension Loader {
             task.cancel()
             throw error
         }
-        guard let outcome = collector.outcome else { throw LoadError(.unknown, message: "the load ended without an outcome") }
+        guard let outcome = collector.takeOutcome() else { throw LoadError(.unknown, message: "the load ended without an outcome") }
         return try outcome.get()
     }
 
     private func collect(
         _ request: Request, _ delegate: (any LoadDelegate)?, waiter: LoadWaiter? = nil
     ) -> (LoadTask, Collector) {
-        let collector = Collector(delegate: delegate)
+        let collector = Collector(delegate: delegate, for: waiter)
         let limit = configuration.collectedBodyLimit
         return (LoadTask(request, loader: self, delegate: collector, bodyLimit: limit, waiter: waiter), collector)
     }

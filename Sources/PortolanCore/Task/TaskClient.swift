@@ -5,14 +5,12 @@ import HTTPTypes
 /// The last client of the chain: counts, and tells the task's delegate, when nobody else does.
 final class TaskClient: ProtocolClient {
     private let task: LoadTask
-    // The task's own: reaching through it would count a reference to each, at each event.
+    // The task's own: reaching through it would count a reference at each event.
     private let delegate: any LoadDelegate
-    private let counts: LoadCounts
 
     init(task: LoadTask) {
         self.task = task
         delegate = task.delegate
-        counts = task.counts
     }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .keepGoing }
@@ -25,18 +23,17 @@ final class TaskClient: ProtocolClient {
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
-        task.noteActivity()
-        task.note { $0.response = $0.response ?? $1 }
+        task.noteActivity { $0.response = $0.response ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
         guard task.enterGate(or: .response(response)) else { return .pause }
-        let flow = task.delegate.loadTask(task, didReceive: response)
+        let flow = delegate.loadTask(task, didReceive: response)
         task.leaveGate()
         return answer(flow)
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         task.noteActivity()
-        let total = counts.receive(bytes.byteCount)
+        let total = task.counts.receive(bytes.byteCount)
         if let limit = task.bodyLimit, total > limit { return refuse(over: limit) }
         guard task.enterGate(toStay: true, or: .data([UInt8](copying: bytes))) else { return .pause }
         let flow = delegate.loadTask(task, didLoad: bytes)
@@ -65,8 +62,7 @@ final class TaskClient: ProtocolClient {
     }
 
     func didReach(_ step: LoadStep) {
-        task.noteActivity()
-        task.note { $0.note(step, at: $1) }
+        task.noteActivity { $0.note(step, at: $1) }
         task.tell(.step(step))
     }
 

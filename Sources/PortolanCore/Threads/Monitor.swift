@@ -84,11 +84,10 @@ package enum MonotonicTime {
     /// A few milliseconds coarse, at a fraction of the cost.
     package static var coarseNow: Duration { read(CLOCK_MONOTONIC_COARSE) }
 
+    /// ``now`` in nanoseconds.
+    package static var nanoseconds: Int64 { timespec(of: CLOCK_MONOTONIC).nanoseconds }
     /// ``coarseNow`` in nanoseconds.
-    package static var coarseNanoseconds: Int64 {
-        let time = timespec(of: CLOCK_MONOTONIC_COARSE)
-        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
-    }
+    package static var coarseNanoseconds: Int64 { timespec(of: CLOCK_MONOTONIC_COARSE).nanoseconds }
 
     private static func read(_ clock: clockid_t) -> Duration {
         let time = timespec(of: clock)
@@ -101,6 +100,8 @@ extension timespec {
         self.init()
         unsafe clock_gettime(clock, &self)
     }
+
+    fileprivate var nanoseconds: Int64 { Int64(tv_sec) &* 1_000_000_000 &+ Int64(tv_nsec) }
 
     fileprivate init(_ time: Duration) {
         let (seconds, attoseconds) = time.components
