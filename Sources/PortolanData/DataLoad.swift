@@ -11,8 +11,8 @@ final class DataLoad: ProtocolLoad {
 
     /// Where the load is. Only the thread whose turn it is looks at it, but for `stopLoading`.
     private enum State {
-        case waiting
-        case delivering(DataURLDecoder)
+        case waiting, delivering
+        case paused(DataURLDecoder)
         case over
     }
 
@@ -31,7 +31,7 @@ final class DataLoad: ProtocolLoad {
     func stopLoading() { state.withLock { $0 = .over } }
 
     private func perform(_ turn: LoadTurns.Turn) {
-        if turn == .start { begin() } else { deliver() }
+        if turn == .start { begin() } else if let decoder = takePaused() { deliver(decoder) }
     }
 
     private func begin() {
@@ -43,26 +43,29 @@ final class DataLoad: ProtocolLoad {
         }
         let goesOn = state.withLock { state in
             guard case .waiting = state else { return false }
-            state = .delivering(decoder)
+            state = .delivering
             return true
         }
         guard goesOn else { return }
-        switch client.didReceive(response(decoder), storage: .notAllowed) {
-        case .stopped: stopLoading()
-        case .pause: break
-        case .keepGoing: deliver()
-        }
+        let flow = client.didReceive(response(decoder), storage: .notAllowed)
+        if flow == .keepGoing { deliver(decoder) } else { leave(decoder, flow) }
     }
 
+    /// Of all URLs that say no type: writing it down anew would be a tenth of what a short one costs.
+    private static let plainFields = fields(for: .plainASCIIText)
+
+    private static func fields(for type: MIMEType) -> HTTPFields { [.contentType: type.description] }
+
     private func response(_ decoder: DataURLDecoder) -> Response {
+        let type = decoder.mimeType
         return Response(
-            url: request.url, mimeType: decoder.mimeType, expectedLength: Int64(decoder.length), status: .ok,
-            fields: [.contentType: decoder.mimeType.description])
+            url: request.url, mimeType: type, expectedLength: Int64(decoder.length), status: .ok,
+            fields: type == .plainASCIIText ? Self.plainFields : Self.fields(for: type))
     }
 
     /// Delivers until the end, a pause or a stop.
-    private func deliver() {
-        guard var decoder = currentDecoder else { return }
+    private func deliver(_ decoder: DataURLDecoder) {
+        var decoder = decoder
         var flow = Flow.keepGoing
         if request.method == .head {
             // No body, but the length of the one there would have been.
@@ -79,25 +82,26 @@ final class DataLoad: ProtocolLoad {
                 flow = unsafe client.didLoad(buffer.span.extracting(..<count).bytes)
             }
         }
-        finish(decoder, flow)
+        if leave(decoder, flow) { client.didFinishLoading() }
     }
 
-    private func finish(_ decoder: DataURLDecoder, _ flow: Flow) {
-        let isComplete = state.withLock { state in
+    /// Keeps the decoder where the client has paused.
+    ///
+    /// - Returns: whether everything was delivered.
+    @discardableResult
+    private func leave(_ decoder: DataURLDecoder, _ flow: Flow) -> Bool {
+        state.withLock { state in
             guard case .delivering = state else { return false }
-            switch flow {
-            case .stopped: state = .over
-            case .pause: state = .delivering(decoder)
-            case .keepGoing: state = .over
-            }
+            state = flow == .pause ? .paused(decoder) : .over
             return flow == .keepGoing
         }
-        if isComplete { client.didFinishLoading() }
     }
 
-    private var currentDecoder: DataURLDecoder? {
+    private func takePaused() -> DataURLDecoder? {
         state.withLock { state in
-            if case .delivering(let decoder) = state { decoder } else { nil }
+            guard case .paused(let decoder) = state else { return nil }
+            state = .delivering
+            return decoder
         }
     }
 }
