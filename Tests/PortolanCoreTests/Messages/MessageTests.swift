@@ -32,6 +32,28 @@ import Testing
         #expect(PercentEncoding.decode(text) == decoded)
     }
 
+    @Test func aChangeToOneCopyOfAResponseIsSeenInNoOther() throws {
+        let original = Response(
+            url: try URLRecord(parsing: "x:1"), mimeType: .html, textEncodingName: "utf-8", expectedLength: 1, suggestedFilename: "name",
+            status: .ok, fields: [.server: "a"])
+        var copy = original
+        copy.url = try URLRecord(parsing: "x:2")
+        copy.mimeType = .json
+        copy.textEncodingName = nil
+        copy.expectedLength = 2
+        copy.status = .notFound
+        copy.fields[.server] = "b"
+        copy.remainingContentCodings = ["br"]
+        #expect(original.url.description == "x:1" && copy.url.description == "x:2")
+        #expect(original.mimeType == .html && copy.mimeType == .json)
+        #expect(original.textEncodingName == "utf-8" && copy.textEncodingName == nil)
+        #expect(original.expectedLength == 1 && copy.expectedLength == 2)
+        #expect(original.status == .ok && copy.status == .notFound)
+        #expect(original.fields == [.server: "a"] && copy.fields == [.server: "b"])
+        #expect(original.remainingContentCodings.isEmpty && copy.remainingContentCodings == ["br"])
+        #expect(copy.suggestedFilename == "name")
+    }
+
     @Test func aRequestOfNoURLSaysWhy() throws {
         let error = try #require(throws: LoadError.self) { try Request("no url") }
         #expect(error.code == .badURL)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanTestSupport
+import Synchronization
 import Testing
 
 @testable import PortolanCore
@@ -77,6 +78,17 @@ import Testing
         #expect(task.metrics.end == .zero)
     }
 
+    @Test func aLoadThatEndsWhileItIsStartedLeavesNoAlarm() throws {
+        let ending = EndingClock()
+        let delegate = RecordingDelegate()
+        let loader = loader(handler) { $0.clock = ending }
+        let task = loader.task(for: try Request("x:1"), delegate: delegate)
+        ending.action.withLock { $0 = { task.cancel() } }
+        task.resume()
+        #expect(delegate.events == [.failed(.cancelled)])
+        #expect(ending.clock.pendingAlarmCount == 0)
+    }
+
     @Test func theConfigurationFillsInWhatTheRequestLeavesOpen() {
         let filled = Timeouts(idle: .seconds(1)).filled(by: Timeouts(idle: .seconds(60), total: .seconds(600)))
         #expect(filled == Timeouts(idle: .seconds(1), total: .seconds(600)))
@@ -86,4 +98,18 @@ import Testing
     private static func keep(_ challenge: AuthenticationChallenge) {
         _ = unsafe Unmanaged.passRetained(challenge)
     }
+}
+
+/// Stands still, and does something when it is first asked for the time.
+private final class EndingClock: LoadClock {
+    let clock = ManualClock()
+    let action = Mutex<(@Sendable () -> Void)?>(nil)
+
+    var now: Duration {
+        let action = action.withLock { $0.take() }
+        action?()
+        return clock.now
+    }
+
+    func schedule(_ alarm: LoadAlarm, at deadline: Duration) { clock.schedule(alarm, at: deadline) }
 }
