@@ -103,6 +103,11 @@ final class FrameServer: Sendable {
 
         func reset(_ stream: HTTP2StreamID, _ code: NIOHTTP2.HTTP2ErrorCode) { write(stream, .rstStream(code)) }
 
+        func allowNoStreams(refusing stream: HTTP2StreamID) {
+            write(.rootStream, .settings(.settings([HTTP2Setting(parameter: .maxConcurrentStreams, value: 0)])))
+            reset(stream, .refusedStream)
+        }
+
         func goAway(last: HTTP2StreamID) { write(.rootStream, .goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil)) }
 
         func close() { context?.close(promise: nil) }

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import NIOEmbedded
+import NIOHTTP2
 import PortolanCore
 import Testing
 
@@ -74,6 +75,30 @@ import Testing
         #expect(server.connection.room == 0)
         server.endConnection()
         #expect(exchange.endCount == 1)
+    }
+
+    /// In words of ours, with the code that the server is told; SwiftNIO's name types and lines of its source.
+    @Test(arguments: HTTP2AnswerRow.fatal)
+    func whatBreaksAConnectionIsSaidInWords(_ row: HTTP2AnswerRow) throws {
+        let (server, exchange) = try run(row, .whole)
+        let error = try #require(exchange.error)
+        let name = NIOHTTP2.HTTP2ErrorCode(networkCode: try #require(server.goAwayCode)).name
+        #expect(error.message.hasPrefix("https://example.org ") || error.message.hasPrefix("the fields of a response from "))
+        #expect(error.message.contains(" (\(name), RFC ") && error.message.contains("); "), "\(error.message)")
+        #expect(!error.description.contains("NIO") && !error.description.contains(".swift"), "\(error)")
+        #expect(!error.message.contains("broke a rule of HTTP/2"), "\(error.message)")
+    }
+
+    @Test func whatBreaksAStreamIsSaidInWords() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 1, count: 100_000)))
+        server.start(exchange)
+        let update = ServerFrames.windowUpdate(0x7FFF_FFFF, stream: 1)
+        server.send(update + update)
+        #expect(server.resetCode() == 3)
+        #expect(
+            exchange.error?.description == "https://example.org gave a window of a size that no window has "
+                + "(FLOW_CONTROL_ERROR, RFC 9113 §6.9.1); the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile")
     }
 
     /// Whatever is missing at the end, the exchange ends, and once.

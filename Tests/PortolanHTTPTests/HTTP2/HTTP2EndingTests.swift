@@ -123,6 +123,50 @@ import Testing
         #expect(server.connection.room == 0xFFFF_FFFF - 3)
     }
 
+    // MARK: A server that allows no stream (RFC 9113 §6.5.2)
+
+    @Test func whereNoStreamIsAllowedLoadsWaitOnlySoLong() throws {
+        let server = try EmbeddedServer()
+        let before = try RecordingExchange()
+        server.start(before)
+        server.send(ServerFrames.settings([(3, 0)]))
+        let held = try (0..<3).map { _ in try RecordingExchange(.post, body: .text("hello")) }
+        for exchange in held { server.start(exchange) }
+        #expect(server.connection.room == 96)
+        server.channel.embeddedEventLoop.advanceTime(by: .seconds(29))
+        #expect(held.allSatisfy { $0.endCount == 0 })
+        server.channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        server.read()
+        for exchange in held {
+            #expect(exchange.endCount == 1 && exchange.error?.code == .timedOut && exchange.fate == .seen)
+            #expect(
+                exchange.error?.message == "https://example.org allowed no request for 30.0 seconds (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
+                    + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
+        }
+        // What is under way goes on, and nothing of the others leaves when it would be allowed.
+        #expect(server.connection.room == 0 && before.endCount == 0)
+        server.send(ServerFrames.settings([(3, 10)]) + ServerFrames.headers(Self.ok, ends: true))
+        #expect(before.events.last == .end)
+        #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
+        #expect(!server.channel.isActive)
+    }
+
+    @Test func whatWaitedIsSentOnceTheServerAllowsIt() throws {
+        let server = try EmbeddedServer()
+        server.send(ServerFrames.settings([(3, 0)]))
+        let (exchange, cancelled) = (try RecordingExchange(), try RecordingExchange())
+        server.start(exchange)
+        server.start(cancelled).cancel()
+        #expect(!server.frames.contains { $0.type == 1 })
+        server.send(ServerFrames.settings([(3, 1)]))
+        #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
+        server.channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+        #expect(exchange.endCount == 0 && server.connection.room == 0)
+        server.send(ServerFrames.headers(Self.ok, ends: true))
+        #expect(exchange.events.last == .end && cancelled.endCount == 0)
+        #expect(server.connection.room == 1)
+    }
+
     @Test func aConnectionIsIdleBetweenExchanges() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingExchange())

@@ -144,6 +144,20 @@ import Testing
         #expect(server.counts.mostStreams <= 2)
     }
 
+    /// Also the one that was sent before the server said so, and which it refuses.
+    @Test func aServerThatAllowsNoStreamIsNamed() throws {
+        let server = try FrameServer { connection, frame in
+            if case .headers = frame.payload { connection.allowNoStreams(refusing: frame.streamID) }
+        }
+        var configuration = HTTPConfiguration()
+        configuration.connections.connectTimeout = .milliseconds(100)
+        let handler = HTTPHandler(configuration: configuration)
+        for client in [run(try server.request(), on: handler), run(try server.request(), on: handler)] {
+            #expect(client.error?.code == .timedOut)
+            #expect(client.error?.message.contains("SETTINGS_MAX_CONCURRENT_STREAMS is 0") == true, "\(client.events)")
+        }
+    }
+
     /// In that order, or the server would have more streams than it allows.
     @Test func aCancelledLoadMakesWayForTheNext() throws {
         let server = try FrameServer(streams: 1) { connection, frame in

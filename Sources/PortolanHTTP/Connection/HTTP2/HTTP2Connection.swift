@@ -39,7 +39,13 @@ final class HTTP2Connection {
     private var nextNumber: Int32 = 1
     /// How many streams the server allows at once; until it has said so what it should allow at least (RFC 9113 §6.5.2), which is what
     /// `NIOHTTP2Handler` goes by where nothing is said.
-    private var streamLimit = 100
+    private var streamLimit = HTTP2Connection.assumedStreamLimit
+    private static let assumedStreamLimit = 100
+    /// Streams from this number on wait since the server allows none at all.
+    private var firstHeld: Int32?
+    /// How long they wait.
+    private let patience: TimeAmount
+    private var impatience: Scheduled<Void>?
     /// Whether the server's first frame was what it has to be.
     private var isGreeted = false
 
@@ -52,6 +58,8 @@ final class HTTP2Connection {
     private var willFlush = false
     /// The stream that `NIOHTTP2Handler` reset just now; why, it says next.
     private var streamInError: Int32?
+    /// What the server was told of its last error by `NIOHTTP2Handler`.
+    private var errorCode: HTTP2ErrorCode?
 
     /// What a window is before anybody has said otherwise.
     static let protocolWindow = 65_535
@@ -62,6 +70,7 @@ final class HTTP2Connection {
         limits = configuration.limits
         expectation = configuration.expectation
         base = report
+        patience = TimeAmount(configuration.connections.connectTimeout)
     }
 
     /// From now on the connection is the pool's.
@@ -78,7 +87,8 @@ extension HTTP2Connection: PooledConnection {
 
     var room: Int {
         guard case .open = state else { return 0 }
-        return max(0, streamLimit - openCount)
+        // Where none is allowed loads wait here, with a limit, and not in the pool, which knows of none.
+        return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openCount)
     }
 
     func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier {
@@ -117,6 +127,7 @@ extension HTTP2Connection {
         let number = nextNumber
         streams.append(stream, number: number)
         if number >= .max - 2 { retire() } else { nextNumber += 2 }
+        if streamLimit == 0 { awaitPermission(number) }
         return number
     }
 
@@ -180,6 +191,34 @@ extension HTTP2Connection {
     }
 }
 
+// MARK: A server that allows no stream
+
+extension HTTP2Connection {
+    /// The stream is held back by `NIOHTTP2Handler` until the server allows one, which it should do soon (RFC 9113 §6.5.2).
+    private func awaitPermission(_ number: Int32) {
+        guard firstHeld == nil, let loop = context?.eventLoop else { return }
+        firstHeld = number
+        impatience = loop.assumeIsolated().scheduleTask(in: patience) { [weak self] in self?.givesUpWaiting() }
+    }
+
+    private func stopWaiting() {
+        impatience?.cancel()
+        (impatience, firstHeld) = (nil, nil)
+    }
+
+    /// Whoever waited fails; the next load finds another connection, on which the server may be of another mind.
+    private func givesUpWaiting() {
+        guard let first = firstHeld else { return }
+        stopWaiting()
+        retire()
+        let held = stride(from: first, to: nextNumber, by: 2).filter { streams.find($0) != nil }
+        failStreams(above: first - 1, .allowsNoStream(key, after: patience), fate: .seen)
+        // Or they would leave once the server allows it.
+        for number in held { send(.rstStream(.cancel), on: number) }
+        roomChanged(hadRoom: true)
+    }
+}
+
 // MARK: From the channel
 
 extension HTTP2Connection {
@@ -210,6 +249,7 @@ extension HTTP2Connection {
         guard let limit = settings.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         let hadRoom = room > 0
         streamLimit = limit
+        if limit > 0 { stopWaiting() }
         if !hadRoom, room > 0 { pool?.hasRoom(self, key) }
     }
 
@@ -224,9 +264,14 @@ extension HTTP2Connection {
     }
 
     func wrote(_ frame: HTTP2Frame) {
+        switch frame.payload {
         // Of a stream that is still in the table, only the handler in front of us resets it.
-        guard case .rstStream = frame.payload, streams.find(Int32(frame.streamID)) != nil else { return }
-        streamInError = Int32(frame.streamID)
+        case .rstStream(let code) where streams.find(Int32(frame.streamID)) != nil:
+            streamInError = Int32(frame.streamID)
+            errorCode = code
+        case .goAway(_, let code, _): errorCode = code
+        default: break
+        }
     }
 
     func streamClosed(_ number: Int32, _ code: HTTP2ErrorCode?) {
@@ -236,9 +281,10 @@ extension HTTP2Connection {
 
     func failed(_ error: any Error) {
         let number = streamInError ?? (error as? NIOHTTP2Errors.StreamError).map { Int32($0.streamID) }
-        streamInError = nil
+        let code = errorCode
+        (streamInError, errorCode) = (nil, nil)
         if let number {
-            streams.find(number)?.isViolated(error)
+            streams.find(number)?.isViolated(error, code)
             return
         }
         switch state {
@@ -247,7 +293,7 @@ extension HTTP2Connection {
         }
         retire()
         state = .closing
-        failStreams(above: 0, .http2(error, from: key, isGreeted: isGreeted))
+        failStreams(above: 0, .http2(error, code, from: key, isGreeted: isGreeted))
         context?.close(promise: nil)
     }
 
@@ -255,6 +301,7 @@ extension HTTP2Connection {
         if case .closed = state { return }
         state = .closed
         idleSince = nil
+        stopWaiting()
         pool?.didClose(self, key)
         failStreams(above: 0, .cutOff(key, nil))
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
-import NIOHPACK
 import NIOHTTP2
 import PortolanCore
 
@@ -36,40 +35,42 @@ extension LoadError {
         LoadError(.connectionLost, message: "\(key) closed the connection (\(code.name)) and left the request aside; try again")
     }
 
+    /// The server has said that it serves no request at all on the connection, and nothing else since.
+    static func allowsNoStream(_ key: ConnectionKey, after time: TimeAmount) -> LoadError {
+        LoadError(
+            .timedOut,
+            message: "\(key) allowed no request for \(Duration.nanoseconds(time.nanoseconds)) (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
+                + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
+    }
+
     /// What the peer did on a connection, or on a stream, that ends it.
     ///
-    /// - Parameter isGreeted: whether the server has shown that it speaks HTTP/2 at all.
-    static func http2(_ error: any Error, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
-        let remedy = "the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile"
+    /// - Parameters:
+    ///   - code: what the server was told of it; `nil` where it was told nothing.
+    ///   - isGreeted: whether the server has shown that it speaks HTTP/2 at all.
+    static func http2(_ error: any Error, _ code: HTTP2ErrorCode?, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
         switch error {
         case let error as LoadError: return error
-        case let error as NIOHTTP2Errors.StreamError: return http2(error.baseError, from: key)
-        case is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock, is NIOHPACKErrors.MaxHeaderListSizeViolation,
-            is NIOHTTP2Errors.ExcessiveContinuationFrames:
+        case let error as NIOHTTP2Errors.StreamError: return http2(error.baseError, code, from: key)
+        case is NIOHTTP2Errors.TrailersWithoutEndStream: return HTTP2ResponseError(.openTrailers).loadError
+        default: break
+        }
+        // Of what carries the connection.
+        guard let breach = HTTP2Breach(error) else { return cutOff(key, error) }
+        let name = code.map { "\($0.name), " } ?? ""
+        switch breach {
+        case .fieldSectionTooLarge:
             return LoadError(
                 .limitExceeded,
-                message: "the fields of a response from \(key) take too many bytes; raise HTTPLimits.fieldSection if that is meant",
-                cause: error)
-        case is NIOHTTP2Errors.ExcessiveControlFrames, is NIOHTTP2Errors.ExcessiveEmptyDataFrames, is NIOHTTP2Errors.ExcessiveRSTFrames,
-            is NIOHTTP2Errors.ExcessiveStreamErrors, is NIOHTTP2Errors.ExcessiveNumberOfGlitches,
-            is NIOHTTP2Errors.ExcessiveOutboundFrameBuffering:
-            return LoadError(
-                .limitExceeded, message: "\(key) sent more frames without content than a connection may bring; \(remedy)", cause: error)
-        case is NIOHTTP2Errors.PushInViolationOfSetting:
-            return LoadError(.badResponse, message: "\(key) pushed a response though that is off (RFC 9113 §8.4); \(remedy)", cause: error)
-        case is NIOHTTP2Errors.FlowControlViolation:
-            return LoadError(.badResponse, message: "\(key) sent more than it was allowed to (RFC 9113 §6.9); \(remedy)", cause: error)
-        case is NIOHTTP2Errors.TrailersWithoutEndStream: return HTTP2ResponseError(.openTrailers).loadError
-        case is any NIOHPACKError:
-            return LoadError(
-                .badResponse, message: "the fields of a response from \(key) are not coded as HPACK has it (RFC 7541); \(remedy)",
-                cause: error)
-        case is any NIOHTTP2Error where !isGreeted:
-            return LoadError(.badResponse, message: "\(key) does not answer in HTTP/2; check the port, or ask for HTTP/1.1", cause: error)
-        case is any NIOHTTP2Error:
-            return LoadError(.badResponse, message: "\(key) breaks the rules of HTTP/2 (RFC 9113); \(remedy)", cause: error)
-        // Of what carries the connection.
-        default: return cutOff(key, error)
+                message: "the fields of a response from \(key) take too many bytes (\(name)\(breach.section)); "
+                    + "raise HTTPLimits.fieldSection if that is meant")
+        case .tooManyFrames:
+            return LoadError(.limitExceeded, message: "\(key) \(breach.problem) (\(name)\(breach.section)); \(HTTP2Breach.remedy)")
+        case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frame, .other:
+            guard isGreeted || breach == .hpack else {
+                return LoadError(.badResponse, message: "\(key) does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
+            }
+            return LoadError(.badResponse, message: "\(key) \(breach.problem) (\(name)\(breach.section)); \(HTTP2Breach.remedy)")
         }
     }
 }

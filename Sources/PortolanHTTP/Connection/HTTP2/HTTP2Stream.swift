@@ -248,10 +248,10 @@ extension HTTP2Stream {
     }
 
     /// The protocol's machine refuses what the server sent on the stream, and has reset it.
-    func isViolated(_ error: any Error) {
+    func isViolated(_ error: any Error, _ code: NIOHTTP2.HTTP2ErrorCode?) {
         leave()
         let isEarly = reader.isInHead && error is NIOHTTP2Errors.BadStreamStateTransition
-        fail(isEarly ? HTTP2ResponseError(.contentBeforeHead).loadError : .http2(error, from: connection.key), fate: .seen)
+        fail(isEarly ? HTTP2ResponseError(.contentBeforeHead).loadError : .http2(error, code, from: connection.key), fate: .seen)
     }
 
     /// The server ended the stream before its time.
