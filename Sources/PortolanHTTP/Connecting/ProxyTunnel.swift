@@ -64,8 +64,10 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     }
 
     private func outcome(of error: LoadError) -> Outcome {
-        if let reply = error.cause as? SOCKS5Reply, reply.isOfAddress, addresses?.isEmpty == false { return .again }
-        return .failed(error)
+        guard let reply = error.cause as? SOCKS5Reply else { return .failed(error) }
+        if reply.isOfAddress, addresses?.isEmpty == false { return .again }
+        // The message says what the reply does.
+        return .failed(LoadError(error.code, message: error.message))
     }
 
     // MARK: SOCKS5

@@ -18,10 +18,10 @@ struct ConnectNegotiation: TunnelNegotiation {
     ///   - target: host and port of the origin, always with the port.
     ///   - userAgent: sent only if it can be the value of a field.
     init(to target: String, through proxy: Proxy, userAgent: String?, limits: HTTPLimits) throws(LoadError) {
-        var head = "CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n"
-        if let userAgent, userAgent.utf8.allSatisfy(\.isFieldOctet) { head += "User-Agent: \(userAgent)\r\n" }
-        if let credential = proxy.credential { head += "Proxy-Authorization: \(try credential.basicValue())\r\n" }
-        greeting = Array((head + "\r\n").utf8)
+        var fields: HTTPFields = [RequestFields.hostName: target]
+        if let userAgent, userAgent.utf8.allSatisfy(\.isFieldOctet) { fields[.userAgent] = userAgent }
+        if let credential = proxy.credential { fields[.proxyAuthorization] = try credential.basicValue() }
+        greeting = try RequestHeadWriter(method: .connect, target: .authority(target), fields: fields).bytes()
         self.proxy = proxy
         self.target = target
         self.limits = limits
@@ -57,8 +57,9 @@ struct ConnectNegotiation: TunnelNegotiation {
             return LoadError(.cannotConnect, message: "\(start); ask whoever runs it, or except the host from the proxy")
         }
         let offers = AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields)
-        return LoadError(
-            .authenticationRequired, message: "\(start); give the proxy's URL a user and password", cause: ProxyChallenge(offers: offers))
+        let remedy =
+            proxy.credential.map { "it did not accept \($0): check name and password" } ?? "give the proxy's URL a user and password"
+        return LoadError(.authenticationRequired, message: "\(start); \(remedy)", cause: ProxyChallenge(offers: offers))
     }
 
     private func failure(_ error: ResponseSyntaxError) -> LoadError {

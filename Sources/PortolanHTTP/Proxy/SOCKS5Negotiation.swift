@@ -83,7 +83,9 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         case .loggingIn:
             guard pending[0] == 1 else { throw malformed("the version of the log-in is \(pending[0]), not 1") }
             guard pending.count == 2 else { return nil }
-            guard pending[1] == 0 else { throw challenge("did not accept \(proxy.credential.map(\.description) ?? "the log-in")") }
+            guard pending[1] == 0 else {
+                throw challenge("did not accept \(proxy.credential.map(\.description) ?? "the log-in")", isRefusal: true)
+            }
             return sendRequest()
         case .requested:
             guard try isReplyComplete() else { return nil }
@@ -149,16 +151,17 @@ struct SOCKS5Negotiation: TunnelNegotiation {
             message: "the proxy \(proxy) does not answer as SOCKS5 does: \(what); check that host and port are those of a SOCKS5 proxy")
     }
 
-    private func challenge(_ what: String) -> LoadError {
+    private func challenge(_ what: String, isRefusal: Bool = false) -> LoadError {
         LoadError(
-            .authenticationRequired, message: "the proxy \(proxy) \(what); give the proxy's URL a user and password",
+            .authenticationRequired,
+            message: "the proxy \(proxy) \(what); \(isRefusal ? "check name and password" : "give the proxy's URL a user and password")",
             cause: ProxyChallenge(offers: [.socks]))
     }
 
     var errorAtEnd: LoadError {
         switch state {
         // RFC 1929 §2 has it close after a failure; some servers say nothing before.
-        case .loggingIn: challenge("closed the connection at the log-in")
+        case .loggingIn: challenge("closed the connection at the log-in", isRefusal: true)
         case .greeted, .requested, .established:
             LoadError(
                 .cannotConnect,

@@ -16,7 +16,7 @@ struct SOCKS5Reply: Error, Equatable {
         case 6: "time to live expired"
         case 7: "it does not know how to connect"
         case 8: "it does not know that type of address"
-        default: "reply code \(code), which is not assigned"
+        default: "an unknown reason (\(code))"
         }
     }
 

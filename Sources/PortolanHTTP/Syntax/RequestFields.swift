@@ -32,7 +32,7 @@ struct RequestFields {
     }
 
     /// swift-http-types keeps its own from us, for it is a pseudo-field elsewhere.
-    private static let hostName = HTTPField.Name("Host")!
+    static let hostName = HTTPField.Name("Host")!
 
     /// - Parameters:
     ///   - host: the value of Host unless the caller gave one (``RequestTarget/hostField(of:)``).

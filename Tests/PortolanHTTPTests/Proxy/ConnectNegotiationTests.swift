@@ -19,8 +19,8 @@ struct ConnectNegotiationTests {
         case failed(LoadError)
     }
 
-    private static func run(_ input: String, by size: Int) throws -> Outcome {
-        var negotiation = try negotiation()
+    private static func run(_ input: String, by size: Int, _ credential: PasswordCredential? = nil) throws -> Outcome {
+        var negotiation = try negotiation(credential)
         let input = Array(input.utf8)
         for start in stride(from: 0, to: input.count, by: size) {
             let piece = Array(input[start..<min(start + size, input.count)])
@@ -78,6 +78,20 @@ struct ConnectNegotiationTests {
                 continue
             }
             #expect(error.code == code && error.message.contains(words) && error.message.contains("http://p.test:3128"), "\(error.message)")
+        }
+    }
+
+    @Test func aCredentialThatWasGivenIsSaidToBeRefused() throws {
+        let input = "HTTP/1.1 407 Who\r\n\r\n"
+        for (credential, end) in [
+            (nil, "answered '407 Who'; give the proxy's URL a user and password"),
+            (PasswordCredential(user: "u", password: "s3cret"), "answered '407 Who'; it did not accept user 'u': check name and password"),
+        ] {
+            guard case .failed(let error) = try Self.run(input, by: 1000, credential) else {
+                Issue.record("no failure")
+                continue
+            }
+            #expect(error.message.hasSuffix(end), "\(error.message)")
         }
     }
 

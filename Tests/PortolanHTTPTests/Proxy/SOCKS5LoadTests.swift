@@ -67,10 +67,13 @@ struct SOCKS5LoadTests {
         #expect(error?.code == .authenticationRequired && error?.cause == nil)
     }
 
-    @Test func aRefusalIsSaidInWords() async throws {
-        let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send([5, 2, 0, 1]), .close])
+    @Test(arguments: [(2, "its rules do not allow that connection"), (99, "an unknown reason (99)")])
+    func aRefusalIsSaidInWords(_ code: UInt8, _ words: String) async throws {
+        let proxy = try ScriptedServer([.receive(3), .send([5, 0]), .receive(Self.request.count), .send([5, code, 0, 1]), .close])
         let error = await #expect(throws: LoadError.self) { try await Self.load(Self.loader(proxy)) }
-        #expect(error?.code == .cannotConnect && error?.message.contains("'origin.test' port 80: its rules do not allow") == true)
+        #expect(error?.code == .cannotConnect)
+        let end = "'origin.test' port 80: \(words); check that address, or load without the proxy"
+        #expect(error?.description.hasSuffix(end) == true, "\(error?.description ?? "")")
     }
 
     @Test(arguments: [

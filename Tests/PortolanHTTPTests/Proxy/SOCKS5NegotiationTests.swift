@@ -115,13 +115,15 @@ struct SOCKS5NegotiationTests {
         ([5, 2], false, .badResponse, "was not offered"), ([5, 3], true, .badResponse, "method 3"),
         ([5, 0x80], true, .badResponse, "method 128"),
         ([5, 0xFF], false, .authenticationRequired, "wants a user name"), ([5, 0xFF], true, .authenticationRequired, "another way"),
-        ([5, 2, 5], true, .badResponse, "log-in is 5"), ([5, 2, 1, 1], true, .authenticationRequired, "did not accept user 'u'"),
+        ([5, 2, 5], true, .badResponse, "log-in is 5"),
+        ([5, 2, 1, 1], true, .authenticationRequired, "did not accept user 'u'; check name and password"),
         ([5, 2, 1, 255], true, .authenticationRequired, "did not accept"), ([5, 0, 4], false, .badResponse, "version is 4"),
         ([5, 0, 5, 1], false, .cannotConnect, "general failure"), ([5, 0, 5, 2], false, .cannotConnect, "rules do not allow"),
         ([5, 0, 5, 3], false, .cannotConnect, "network unreachable"), ([5, 0, 5, 4], false, .cannotConnect, "host unreachable"),
         ([5, 0, 5, 5], false, .cannotConnect, "connection refused"), ([5, 0, 5, 6], false, .cannotConnect, "time to live"),
         ([5, 0, 5, 7], false, .cannotConnect, "how to connect"), ([5, 0, 5, 8], false, .cannotConnect, "type of address"),
-        ([5, 0, 5, 9], false, .cannotConnect, "code 9"), ([5, 0, 5, 255], false, .cannotConnect, "code 255"),
+        ([5, 0, 5, 9], false, .cannotConnect, "an unknown reason (9);"),
+        ([5, 0, 5, 255], false, .cannotConnect, "an unknown reason (255);"),
         ([5, 0, 5, 0, 0, 2], false, .badResponse, "type 2"), ([5, 0, 5, 0, 0, 0], false, .badResponse, "type 0"),
     ]
 
