@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Portolan
+import PortolanCore
 import PortolanJSON
 
 /// A load that one line asks for.
@@ -16,7 +17,7 @@ struct StdioLoadRequest: Sendable {
         guard let url = try json.string("url") else { throw LoadError(.badRequest, message: "the member 'url' is missing") }
         var request = try Request(url)
         if let name = try json.string("method") {
-            guard let method = HTTPRequest.Method(name) else { throw LoadError(.badRequest, message: "'\(name)' is no method") }
+            guard let method = HTTPRequest.Method(name) else { throw LoadError(.badRequest, message: "\(QuotedText(name)) is no method") }
             request.method = method
         }
         request.fields = try Self.fields(json["headers"])
@@ -37,7 +38,7 @@ struct StdioLoadRequest: Sendable {
                 guard case .array(let texts) = pair, texts.count == 2, case .string(let name) = texts[0], case .string(let value) = texts[1]
                 else { throw LoadError(.badRequest, message: "each of 'headers' has to be a pair of strings, [\"Name\",\"value\"]") }
                 guard let fieldName = HTTPField.Name(name) else {
-                    throw LoadError(.badRequest, message: "'\(name)' is no header's name")
+                    throw LoadError(.badRequest, message: "\(QuotedText(name)) is no header's name")
                 }
                 guard let field = HTTPField(name: fieldName, latin1: value) else {
                     throw LoadError(.badRequest, message: "the value of the header '\(name)' holds what no value may")  // it may be secret
@@ -74,7 +75,8 @@ struct StdioLoadRequest: Sendable {
         default:
             throw LoadError(
                 .badRequest,
-                message: "'\(mode)' is no cache mode; there are default, reload, no-store, no-cache, force-cache and only-if-cached")
+                message:
+                    "\(QuotedText(mode)) is no cache mode; there are default, reload, no-store, no-cache, force-cache and only-if-cached")
         }
     }
 
@@ -84,7 +86,7 @@ struct StdioLoadRequest: Sendable {
         case "follow": return .follow
         case "manual": return .manual
         case "error": return .error
-        default: throw LoadError(.badRequest, message: "'\(mode)' is no redirect mode; there are follow, manual and error")
+        default: throw LoadError(.badRequest, message: "\(QuotedText(mode)) is no redirect mode; there are follow, manual and error")
         }
     }
 

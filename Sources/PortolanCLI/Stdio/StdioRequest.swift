@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanCore
 import PortolanJSON
 
 /// What one line asks for.
@@ -25,7 +26,8 @@ enum StdioRequest {
         case "reset": self = .reset(try Self.stores(json["what"]))
         case let operation:
             throw LoadError(
-                .notOffered, message: "there is no operation '\(operation)'; there are: \(Self.operations.joined(separator: ", "))")
+                .notOffered,
+                message: "there is no operation \(QuotedText(operation)); there are: \(Self.operations.joined(separator: ", "))")
         }
     }
 

@@ -80,6 +80,21 @@ import Testing
         #expect(error?.message == "the value of the header 'cookie' holds what no value may")
     }
 
+    @Test(arguments: [
+        (#"{"url":"x:y","method":"GET\r\nX: y"}"#, #"'GET\r\nX: y' is no method"#),
+        (#"{"url":"x:y","headers":[["X\r\n","y"]]}"#, #"'X\r\n' is no header's name"#),
+        (#"{"url":"x:y","redirect":"\u001b[2J"}"#, #"'\u{1B}[2J' is no redirect mode; there are follow, manual and error"#),
+        (
+            #"{"url":"x:y","cache":"\n"}"#,
+            #"'\n' is no cache mode; there are default, reload, no-store, no-cache, force-cache and only-if-cached"#
+        ),
+        (#"{"op":"\n"}"#, #"there is no operation '\n'; there are: capabilities, load, parseMimeType, reset"#),
+    ])
+    func whatIsNoneIsQuotedInOneLine(_ line: String, _ message: String) {
+        let error = #expect(throws: LoadError.self) { try Self.load(line) }
+        #expect(error?.message == message)
+    }
+
     @Test func anUnknownOperationIsNotOffered() throws {
         let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "setCookies"]) }
         #expect(error?.code == .notOffered)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A text of somebody else's for a message: in quotes, what is not visible escaped, shortened to sixty code points.
-struct QuotedText: CustomStringConvertible {
+package struct QuotedText: CustomStringConvertible {
     private static let longest = 60
-    let description: String
+    package let description: String
 
-    init(_ text: some StringProtocol) {
+    package init(_ text: some StringProtocol) {
         var line = "'"
         for scalar in text.unicodeScalars.prefix(Self.longest) { line += scalar.escaped(asASCII: !Self.isVisible(scalar)) }
         description = line + (text.unicodeScalars.dropFirst(Self.longest).isEmpty ? "'" : "…'")
