@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import PortolanCore
 
 /// A user name and a password.
@@ -34,7 +35,7 @@ struct PasswordCredential: Hashable, Sendable {
                 .authenticationRequired,
                 message: "\(self) can't be used: Basic allows no control characters in user name and password; remove them")
         }
-        return "Basic " + Base64Text.encode(Array("\(user):\(password)".utf8))
+        return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 
     /// The message by which SOCKS5 has it. An empty password, which the RFC does not provide for, is sent all the same, as curl does.

@@ -10,10 +10,8 @@ enum RequestTarget: Equatable {
     case origin(path: Substring, query: Substring?)
     /// The whole URL, to a forward proxy: without user information and fragment.
     case absolute(scheme: Substring, authority: String, path: Substring, query: Substring?)
-    /// `host:port`, for CONNECT only.
+    /// `host:port`, for CONNECT only; the port always stands (RFC 9110 §9.3.6).
     case authority(String)
-    /// `*`, for an OPTIONS of the server as a whole.
-    case asterisk
 
     /// To the server that the URL names.
     static func origin(of url: URLRecord) -> RequestTarget {
@@ -23,11 +21,6 @@ enum RequestTarget: Equatable {
     /// Of the same resource, to a forward proxy.
     static func absolute(of url: URLRecord) -> RequestTarget {
         .absolute(scheme: url.scheme, authority: hostField(of: url), path: url.path, query: url.query)
-    }
-
-    /// To a proxy that is to open a tunnel to the URL's server. The port always stands (RFC 9110 §9.3.6).
-    static func tunnel(to url: URLRecord) -> RequestTarget {
-        .authority("\(url.host ?? ""):\(url.effectivePort ?? 0)")
     }
 
     /// The value of Host: the host, and the port unless it is the scheme's own.
@@ -44,7 +37,6 @@ enum RequestTarget: Equatable {
         case .absolute(let scheme, let authority, let path, let query):
             scheme.utf8.count + 3 + authority.utf8.count + Self.byteCount(path, query)
         case .authority(let authority): authority.utf8.count
-        case .asterisk: 1
         }
     }
 
@@ -59,7 +51,6 @@ enum RequestTarget: Equatable {
         case .absolute(let scheme, let authority, let path, let query):
             Self.areVisible(scheme.utf8.span) && Self.isAuthority(authority) && Self.isValid(path, query)
         case .authority(let authority): Self.isAuthority(authority)
-        case .asterisk: true
         }
     }
 
@@ -91,7 +82,6 @@ enum RequestTarget: Equatable {
             output.append(authority.utf8.span)
             Self.write(path, query, to: &output)
         case .authority(let authority): output.append(authority.utf8.span)
-        case .asterisk: output.append(UInt8(ascii: "*"))
         }
     }
 

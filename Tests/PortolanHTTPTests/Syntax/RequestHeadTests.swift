@@ -34,13 +34,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://a.example/b", "CONNECT a.example:443 HTTP/1.1\r\n\r\n"), ("https://[::1]:81/", "CONNECT [::1]:81 HTTP/1.1\r\n\r\n"),
-    ]) func authorityForm(url: String, line: String) throws {
-        #expect(try head(.connect, .tunnel(to: URLRecord(parsing: url))) == line)
-    }
-
-    @Test func asteriskForm() throws {
-        #expect(try head(.options, .asterisk) == "OPTIONS * HTTP/1.1\r\n\r\n")
+        ("a.example:443", "CONNECT a.example:443 HTTP/1.1\r\n\r\n"), ("[::1]:81", "CONNECT [::1]:81 HTTP/1.1\r\n\r\n"),
+    ]) func authorityForm(authority: String, line: String) throws {
+        #expect(try head(.connect, .authority(authority)) == line)
     }
 
     @Test func fieldsKeepSpellingOrderAndBytes() throws {
@@ -48,7 +44,7 @@ import Testing
         fields.append(HTTPField(name: try #require(HTTPField.Name("x-B")), value: "1"))
         fields.append(HTTPField(name: .accept, value: [0x61, 0xE9]))
         fields.append(HTTPField(name: try #require(HTTPField.Name("X-b")), value: ""))
-        #expect(try head(.get, .asterisk, fields) == "GET * HTTP/1.1\r\nx-B: 1\r\nAccept: a\u{E9}\r\nX-b: \r\n\r\n")
+        #expect(try head(.get, .origin(path: "/", query: nil), fields) == "GET / HTTP/1.1\r\nx-B: 1\r\nAccept: a\u{E9}\r\nX-b: \r\n\r\n")
     }
 
     /// HTTPField itself puts blanks for CR, LF and NUL; the others get through to the writer.
@@ -56,7 +52,7 @@ import Testing
         _ octet: UInt8
     ) {
         let field = HTTPField(name: .accept, lenientValue: [0x61, octet, 0x62])
-        #expect(throws: LoadError.self) { try head(.get, .asterisk, HTTPFields([field])) }
+        #expect(throws: LoadError.self) { try head(.get, .origin(path: "/", query: nil), HTTPFields([field])) }
     }
 
     @Test(arguments: ["/a b", "/a\r\nX: y", "/a\0", "/a\u{7F}", "/\u{E9}", "/a#b", "a", "/a?b"]) func badPathsAreRefused(_ path: String) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns the domain names that people write into those that the DNS knows, and back.
+/// Turns the domain names that people write into those that the DNS knows.
 ///
 /// The URL Standard fixes what UTS 46 leaves open: processing is non-transitional, the rules for joiners and for text that runs from right
 /// to left are checked, hyphens may stand anywhere, ASCII characters are restricted by the URL parser alone, and the limits of the DNS
@@ -8,7 +8,7 @@
 ///
 /// UTS 46 §4, WHATWG URL §3.3
 enum IDNA {
-    /// How many bytes a domain may have, in UTF-8 and without percent-encoding, for labels in it to be encoded or decoded; in ASCII as many, so
+    /// How many bytes a domain may have, in UTF-8 and without percent-encoding, for labels in it to be encoded; in ASCII as many, so
     /// that the result is a domain, too.
     ///
     /// Punycode inserts in the middle, which costs the square of a label's length. A name that the DNS can hold, whose characters are at most
@@ -38,19 +38,6 @@ enum IDNA {
         if result.isEmpty { throw Failure(violation: .empty, offset: 0) }
         if result.count > longestDomain { throw Failure(violation: .tooLong, offset: 0) }
         return result
-    }
-
-    /// A domain in ASCII as people read it: its `xn--` labels are decoded, but for those that are not valid.
-    ///
-    /// Letters that look alike are not told apart: what must not deceive anybody shows the ASCII form.
-    static func unicode(_ domain: some StringProtocol) -> String {
-        guard domain.utf8.count <= longestDomain else { return String(domain) }
-        let labels = domain.split(separator: ".", omittingEmptySubsequences: false).map { text in
-            let label = try? IDNALabel(mapped: text.unicodeScalars.map(\.value))  // Shown as it stands because there is nothing better.
-            guard let label else { return String(text) }
-            return String(String.UnicodeScalarView(label.codePoints.compactMap(Unicode.Scalar.init)))
-        }
-        return labels.joined(separator: ".")
     }
 
     private static func labels(of domain: String) throws(Failure) -> [(label: IDNALabel, offset: Int)] {
