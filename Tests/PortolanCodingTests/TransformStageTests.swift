@@ -113,6 +113,22 @@ import Testing
         #expect(client.events.count == 5)
     }
 
+    /// However much one read of the connection holds: the client can pause between any two pieces.
+    @Test(arguments: ["gzip", "gzip, gzip"]) func whatIsInOneReadComesInPieces(_ codings: String) throws {
+        let body = [UInt8](repeating: 7, count: 10 << 20)
+        var coded = Deflated.make(body, .gzip)
+        if codings == "gzip, gzip" { coded = Deflated.make(coded, .gzip) }
+        let (reader, waiting) = (RecordingClient(), RecordingClient { _, event in event == .data(64 << 10) ? .pause : .keepGoing })
+        for client in [reader, waiting] {
+            let stage = try makeStage(client)
+            _ = stage.didReceive(try CodedBody.response(codings), storage: .allowed)
+            #expect(stage.didLoad(coded) == (client === waiting ? .pause : .keepGoing))
+        }
+        #expect(reader.bytes == body)
+        #expect(reader.events.allSatisfy { if case .data(let count) = $0 { count <= 64 << 10 } else { true } })
+        #expect(waiting.bytes.count == 64 << 10)
+    }
+
     @Test func aPauseKeepsOneBufferOfOutput() throws {
         let client = RecordingClient { _, _ in .pause }
         let stage = try makeStage(client)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NIOHTTP2
 import NIOPosix
 import NIOSSL
 import NIOTLS
@@ -37,6 +38,8 @@ final class SecureServer: Sendable {
         case close
         /// After TLS's handshake the connection is closed without close_notify, behind this answer.
         case cut(String)
+        /// Over HTTP/1.1 as `answer`; over HTTP/2 each stream is reset with HTTP_1_1_REQUIRED.
+        case requireHTTP1(String)
     }
 
     private let channel: any Channel
@@ -148,10 +151,17 @@ private final class Answering: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { note(.closed) }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted? = event as? TLSUserEvent {
+        if case .handshakeCompleted(let version)? = event as? TLSUserEvent {
             // `try?` because without TLS there is none.
             let peer = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
             note(.secured(peer?.subjectName.first { $0.type == .commonName }?.value))
+            guard case .requireHTTP1 = behaviour, version == "h2" else { return }
+            do {
+                let refusal = RefusingStreams { [note] in note(.asked) }
+                try context.pipeline.syncOperations.addHandlers([NIOHTTP2Handler(mode: .server), refusal], position: .before(self))
+            } catch {
+                context.close(promise: nil)
+            }
         }
     }
 
@@ -161,7 +171,7 @@ private final class Answering: ChannelInboundHandler {
         if request.isEmpty { note(.asked) }
         request += String(buffer: unwrapInboundIn(data))
         switch behaviour {
-        case .answer(let text):
+        case .answer(let text), .requireHTTP1(let text):
             guard request.hasSuffix("\r\n\r\n") else { return }
             request = ""
             write(text, context)
@@ -183,5 +193,22 @@ private final class Answering: ChannelInboundHandler {
 
     private func write(_ text: String, _ context: ChannelHandlerContext) {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+    }
+}
+
+/// Tells of each request over HTTP/2 that it has to come over HTTP/1.1.
+private final class RefusingStreams: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    private let asked: () -> Void
+
+    init(asked: @escaping () -> Void) { self.asked = asked }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        guard case .headers = frame.payload else { return }
+        asked()
+        context.writeAndFlush(wrapOutboundOut(HTTP2Frame(streamID: frame.streamID, payload: .rstStream(.http11Required))), promise: nil)
     }
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanHTTP
+import PortolanTestSupport
+import ServerSupport
+import Synchronization
+import Testing
+
+/// Ten thousand loads over real sockets, 64 at a time, of which many are cancelled at any moment of their life.
+@Suite("Many loads", .timeLimit(.minutes(10))) struct ManyLoadsTests {
+    private static let body = [UInt8](repeating: 0x62, count: 3000)
+    private static let answers = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n",
+        "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n",
+    ].map { Array($0.utf8) + body }
+
+    /// When a load is cancelled.
+    private enum Plan: CaseIterable {
+        case never, beforeItsStart, atOnce, fromAnotherThread, atConnecting, atTheInterimResponse, atTheResponse, atTheData
+
+        func cancels(at event: RecordingDelegate.Event) -> Bool {
+            switch (self, event) {
+            case (.atConnecting, .step(.connected)), (.atConnecting, .step(.reused)), (.atTheInterimResponse, .interim),
+                (.atTheResponse, .response), (.atTheData, .data):
+                true
+            default: false
+            }
+        }
+    }
+
+    /// What became of all loads of a test.
+    private final class Tally: Sendable {
+        struct Counts {
+            var finished = 0
+            var cancelled = 0
+            var wrong: [String] = []
+            var tasks: [Weak] = []
+        }
+        let counts = Mutex(Counts())
+    }
+
+    private struct Weak: Sendable {
+        weak let task: LoadTask?
+
+        init(_ task: LoadTask) { self.task = task }
+    }
+
+    private static func load(_ loader: Loader, _ request: Request, _ plan: Plan, _ tally: Tally) async {
+        let delegate = RecordingDelegate { event, task in
+            if plan.cancels(at: event) { task.cancel() }
+            return .keepGoing
+        }
+        let task = loader.task(for: request, delegate: delegate)
+        if plan == .beforeItsStart { task.cancel() }
+        task.resume()
+        if plan == .atOnce { task.cancel() }
+        if plan == .fromAnotherThread { Task.detached { task.cancel() } }
+        await delegate.ended()
+        let ends = delegate.events.count { if case .finished = $0 { true } else if case .failed = $0 { true } else { false } }
+        tally.counts.withLock { tally in
+            tally.tasks.append(Weak(task))
+            switch delegate.error?.code {
+            case nil where ends == 1 && delegate.body == body: tally.finished += 1
+            case .cancelled? where ends == 1 && plan != .never: tally.cancelled += 1
+            default: tally.wrong.append("\(plan): \(ends) ends, \(delegate.body.count) bytes, \(String(describing: delegate.error))")
+            }
+        }
+    }
+
+    @Test func loadsThatAreCancelledAtRandomLeaveNothingBehind() async throws {
+        let server = try ScriptedServer { number in [.forever([.receiveHead, .send(Self.answers[number % Self.answers.count])])] }
+        let handler = HTTPHandler(configuration: Self.configuration)
+        let registry = ProtocolRegistry()
+        let registration = registry.register(handler)
+        let loader = Loader(configuration: .default, registry: registry)
+        let request = try Request(server.url())
+        let tally = Tally()
+        let (lanes, each) = (64, 157)
+        await withTaskGroup(of: Void.self) { group in
+            for lane in 0..<lanes {
+                group.addTask {
+                    var generator = SeededGenerator(seed: UInt64(lane))
+                    for _ in 0..<each {
+                        // Half of them are let be, or connections would hardly be used again.
+                        let plan = Bool.random(using: &generator) ? .never : Plan.allCases.randomElement(using: &generator) ?? .never
+                        await Self.load(loader, request, plan, tally)
+                    }
+                }
+            }
+        }
+        let result = tally.counts.withLock { $0 }
+        #expect(result.wrong.isEmpty, "\(result.wrong.prefix(10))")
+        #expect(result.finished + result.cancelled == lanes * each && lanes * each >= 10_000)
+        #expect(result.finished > lanes * each / 3 && result.cancelled > lanes * each / 5)
+
+        // No load is in flight, no connection open, no descriptor of one, and no task is held by anybody.
+        await registry.unregister(registration).finished()
+        handler.closeIdleConnections()
+        try await server.waitUntilClosed()
+        #expect(server.connections.count < lanes * each / 2, "connections are hardly used again")
+        server.close()
+        while try OwnSockets(port: server.port).count > 0 { try await Self.pause() }
+        while result.tasks.contains(where: { $0.task != nil }) { try await Self.pause() }
+    }
+
+    private static var configuration: HTTPConfiguration {
+        var http = HTTPConfiguration()
+        http.proxies = .direct
+        // Fewer than there are loads, so that some are cancelled while they wait for one.
+        http.connections.perHost = 24
+        return http
+    }
+
+    /// Lets others run; ends with the test's time.
+    private static func pause() async throws {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}

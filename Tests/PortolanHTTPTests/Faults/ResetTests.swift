@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanHTTP
+import PortolanTestSupport
+import ServerSupport
+import Testing
+
+/// The connection is reset (RST, and not FIN) at each moment that an exchange has: one end, with the right code, and what may not be done
+/// twice is sent once.
+@Suite("Resets", .timeLimit(.minutes(10))) struct ResetTests {
+    private typealias Step = ScriptedServer.Step
+
+    private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
+    private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n"
+
+    /// A load from its start to its end, which is one.
+    private static func load(
+        _ loader: Loader, _ server: ScriptedServer, _ method: HTTPRequest.Method = .get, body: Body? = nil,
+        onEvent: @escaping @Sendable (RecordingDelegate.Event) -> Void = { _ in }
+    ) async throws -> LoadError? {
+        let delegate = RecordingDelegate { event, _ in
+            onEvent(event)
+            return .keepGoing
+        }
+        loader.task(for: try Request(server.url(), method: method, body: body), delegate: delegate).resume()
+        await delegate.ended()
+        #expect(delegate.events.count(where: \.isEnd) == 1 && delegate.events.last?.isEnd == true)
+        return delegate.error
+    }
+
+    private static func loader() -> Loader { .http { $0.expectation.threshold = nil } }
+
+    // MARK: Before the answer
+
+    enum Moment: CaseIterable {
+        case accepted, asked
+
+        fileprivate var steps: [ScriptedServer.Step] {
+            switch self {
+            case .accepted: [.reset]
+            case .asked: [.receiveHead, .reset]
+            }
+        }
+    }
+
+    @Test(arguments: Moment.allCases, [HTTPRequest.Method.get, .head, .put, .delete, .post])
+    func onANewConnectionNothingIsSentAgain(_ moment: Moment, _ method: HTTPRequest.Method) async throws {
+        let server = try ScriptedServer(moment.steps)
+        let error = try await Self.load(Self.loader(), server, method)
+        // Where the reset comes before the request there may be no connection at all.
+        #expect(error?.code == .connectionLost || moment == .accepted && error?.code == .cannotConnect, "\(String(describing: error))")
+        #expect(server.connections.count == 1)
+    }
+
+    @Test(arguments: [(HTTPRequest.Method.get, 2), (.head, 2), (.put, 2), (.delete, 2), (.post, 1), (.patch, 1)])
+    func onAConnectionThatWasUsedTheIdempotentIsSentOnceMore(_ method: HTTPRequest.Method, _ connections: Int) async throws {
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: Self.yes), .receiveHead, .reset], [.receiveHead, .reset], [.receiveHead, .send(text: Self.yes)])
+        let loader = Self.loader()
+        #expect(try await Self.load(loader, server) == nil)
+        let body: Body? = [.put, .post, .patch].contains(method) ? .text("") : nil
+        #expect(try await Self.load(loader, server, method, body: body)?.code == .connectionLost)
+        #expect(server.connections.count == connections)
+    }
+
+    // MARK: In the head
+
+    @Test(arguments: 1..<head.utf8.count) func withinTheHead(_ count: Int) async throws {
+        let bytes = Array(Self.head.utf8.prefix(count))
+        let server = try ScriptedServer([.receiveHead, .send(bytes), .reset])
+        let error = try await Self.load(Self.loader(), server)
+        #expect(error?.code == .connectionLost, "\(String(describing: error))")
+        #expect(server.connections.count == 1)
+    }
+
+    @Test(arguments: Array(stride(from: 1, to: head.utf8.count, by: 7)), [(HTTPRequest.Method.get, 2), (.post, 1)])
+    func withinTheHeadOfAnAnswerOnAConnectionThatWasUsed(_ count: Int, _ row: (method: HTTPRequest.Method, most: Int)) async throws {
+        let bytes = Array(Self.head.utf8.prefix(count))
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: Self.yes), .receiveHead, .send(bytes), .reset], [.receiveHead, .send(bytes), .reset])
+        let loader = Self.loader()
+        #expect(try await Self.load(loader, server) == nil)
+        #expect(try await Self.load(loader, server, row.method)?.code == .connectionLost)
+        // The reset may overtake what was sent, and then nothing is known of the request.
+        #expect((1...row.most).contains(server.connections.count))
+    }
+
+    @Test func betweenTheInterimAndTheFinalResponse() async throws {
+        let seen = try Gate()
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"), .wait(seen), .reset])
+        let error = try await Self.load(Self.loader(), server) { if $0 == .interim { seen.open() } }
+        #expect(error?.code == .connectionLost)
+        #expect(server.connections.count == 1)
+    }
+
+    // MARK: In the body
+
+    @Test(arguments: [
+        ("Content-Length: 9\r\n\r\nhalf", LoadError.Code.truncated), ("Transfer-Encoding: chunked\r\n\r\n9\r\nhalf", .truncated),
+        ("Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", .truncated),
+        ("Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\nTrailer: x\r\n", .truncated),
+        // Its end is the connection's, but not this one.
+        ("\r\nhalf", .connectionLost),
+    ])
+    func withinTheBody(_ answer: String, _ code: LoadError.Code) async throws {
+        let seen = try Gate()
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n" + answer), .wait(seen), .reset])
+        let error = try await Self.load(Self.loader(), server) { if case .data = $0 { seen.open() } }
+        #expect(error?.code == code, "\(String(describing: error))")
+        #expect(server.connections.count == 1)
+    }
+
+    // MARK: In the request
+
+    @Test(arguments: [(HTTPRequest.Method.put, true), (.put, false), (.post, true), (.post, false)])
+    func withinAnUpload(_ method: HTTPRequest.Method, _ isReused: Bool) async throws {
+        let fault: [Step] = [.receiveHead, .receive(100_000), .reset]
+        let server =
+            isReused ? try ScriptedServer([.receiveHead, .send(text: Self.yes)] + fault, fault) : try ScriptedServer(fault)
+        let loader = Self.loader()
+        if isReused { #expect(try await Self.load(loader, server) == nil) }
+        let body = Body.bytes([UInt8](repeating: 1, count: 32 << 20))
+        #expect(try await Self.load(loader, server, method, body: body)?.code == .connectionLost)
+        #expect(server.connections.count == (isReused && method == .put ? 2 : 1))
+    }
+}
+
+extension RecordingDelegate.Event {
+    fileprivate var isEnd: Bool {
+        switch self {
+        case .finished, .failed: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanHTTP
+import PortolanTestSupport
+import ServerSupport
+import Testing
+
+/// Servers that say little and never end: the time limits end their loads, on a clock that stands still until the test moves it.
+@Suite("Slow servers", .timeLimit(.minutes(10))) struct SlowServerTests {
+    private let clock = ManualClock()
+
+    private func loader(idle: Duration?, total: Duration?) -> Loader {
+        var http = HTTPConfiguration()
+        http.proxies = .direct
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [HTTPHandler(configuration: http)]
+        configuration.clock = clock
+        configuration.timeouts = Timeouts(idle: idle, total: total)
+        return Loader(configuration: configuration, registry: ProtocolRegistry())
+    }
+
+    private func expectTimeOut(_ delegate: RecordingDelegate, _ words: String) async {
+        await delegate.ended()
+        #expect(delegate.error?.code == .timedOut)
+        #expect(delegate.error?.message.contains(words) == true, "\(delegate.error?.message ?? "")")
+    }
+
+    private static let head = "HTTP/1.1 200 OK\r\nX-Name: aaaaaaaa"
+
+    @Test(arguments: [1, 5, 15, head.utf8.count])
+    func aHeadThatComesByteByByteAndNeverEndsMeetsTheTotalLimit(_ count: Int) async throws {
+        let sent = try Gate()
+        let server = try ScriptedServer([.receiveHead, .sendByteByByte(Array(Self.head.utf8.prefix(count))), .open(sent), .stall])
+        let delegate = RecordingDelegate()
+        let task = loader(idle: nil, total: .seconds(30)).task(for: try Request(server.url()), delegate: delegate)
+        task.resume()
+        try await sent.wait()
+        clock.advance(by: .seconds(29))
+        #expect(task.state == .running)
+        clock.advance(by: .seconds(1))
+        await expectTimeOut(delegate, "took longer than 30.0 seconds in all")
+        try await server.waitUntilClosed()
+        #expect(clock.pendingAlarmCount == 0)
+    }
+
+    /// No byte of a head is an event of the load.
+    @Test func aHeadThatNeverEndsMeetsTheIdleLimit() async throws {
+        let sent = try Gate()
+        let server = try ScriptedServer([.receiveHead, .sendByteByByte(Array(Self.head.utf8)), .open(sent), .stall])
+        let delegate = RecordingDelegate()
+        loader(idle: .seconds(10), total: nil).task(for: try Request(server.url()), delegate: delegate).resume()
+        try await sent.wait()
+        clock.advance(by: .seconds(10))
+        await expectTimeOut(delegate, "for 10.0 seconds")
+        try await server.waitUntilClosed()
+    }
+
+    @Test(arguments: ["Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n64\r\n", "\r\n"])
+    func aBodyThatStallsMeetsTheIdleLimit(_ fields: String) async throws {
+        let seen = try Gate()
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\(fields)some"), .stall])
+        let delegate = RecordingDelegate { event, _ in
+            if case .data = event { seen.open() }
+            return .keepGoing
+        }
+        let task = loader(idle: .seconds(10), total: nil).task(for: try Request(server.url()), delegate: delegate)
+        task.resume()
+        try await seen.wait()
+        clock.advance(by: .seconds(9))
+        #expect(task.state == .running)
+        clock.advance(by: .seconds(1))
+        await expectTimeOut(delegate, "nothing came from")
+        #expect(delegate.text == "some")
+        try await server.waitUntilClosed()
+    }
+
+    /// Each byte puts the idle limit off; the total limit stays.
+    @Test func aBodyThatComesByteByByteMeetsTheTotalLimit() async throws {
+        let seen = try (0..<7).map { _ in try Gate() }
+        let wanted = try (0..<7).map { _ in try Gate() }
+        let body = zip(wanted.indices, wanted).flatMap { [ScriptedServer.Step.wait($1), .send([UInt8(truncatingIfNeeded: 0x61 + $0)])] }
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")] + body + [.stall])
+        let delegate = RecordingDelegate { event, _ in
+            if case .data(let bytes) = event, let first = bytes.first, (0x61..<0x68).contains(first) { seen[Int(first) - 0x61].open() }
+            return .keepGoing
+        }
+        let task = loader(idle: .seconds(10), total: .seconds(60)).task(for: try Request(server.url()), delegate: delegate)
+        task.resume()
+        for (wanted, seen) in zip(wanted, seen) {
+            #expect(task.state == .running)
+            wanted.open()
+            try await seen.wait()
+            clock.advance(by: .seconds(9))
+        }
+        await expectTimeOut(delegate, "took longer than 60.0 seconds in all")
+        #expect(delegate.text == "abcdefg")
+        try await server.waitUntilClosed()
+    }
+
+    /// A server that never reads: the upload stops when the buffers are full.
+    @Test func anUploadThatIsNotReadMeetsTheTotalLimit() async throws {
+        let (connected, over) = (try Gate(), try Gate())
+        // What is in the buffers lies before the end of the connection.
+        let server = try ScriptedServer([.open(connected), .wait(over), .receiveToEnd])
+        let delegate = RecordingDelegate()
+        let request = try Request(server.url(), method: .put, body: .bytes([UInt8](repeating: 0, count: 64 << 20)))
+        loader(idle: nil, total: .seconds(30)).task(for: request, delegate: delegate).resume()
+        try await connected.wait()
+        clock.advance(by: .seconds(30))
+        await expectTimeOut(delegate, "took longer than 30.0 seconds in all")
+        over.open()
+        try await server.waitUntilClosed()
+    }
+}

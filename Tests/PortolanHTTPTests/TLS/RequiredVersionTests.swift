@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import NIOSSL
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanHTTP
+
+/// A server that speaks HTTP/2 and wants a request over HTTP/1.1 (RFC 9113 §7, HTTP_1_1_REQUIRED).
+@Suite(.timeLimit(.minutes(10))) struct RequiredVersionTests {
+    private static func server() async throws -> SecureServer {
+        try await SecureServer("good", .requireHTTP1(SecureServer.hello)) { $0.applicationProtocols = ["h2", "http/1.1"] }
+    }
+
+    private static func run(_ request: Request) async throws -> (LoadTask, RecordingDelegate) {
+        let delegate = RecordingDelegate()
+        let task = try SecureLoads { $0.allowsHTTP2 = true }.loader.task(for: request, delegate: delegate)
+        task.resume()
+        await delegate.ended()
+        return (task, delegate)
+    }
+
+    /// The server did nothing with it, so any method may be sent again.
+    @Test(arguments: [HTTPRequest.Method.get, .post]) func itGetsItThatWay(_ method: HTTPRequest.Method) async throws {
+        let server = try await Self.server()
+        let (task, delegate) = try await Self.run(Request(server.url, method: method))
+        #expect(delegate.error == nil && delegate.text == "hello", "\(String(describing: delegate.error))")
+        #expect(task.metrics.transfers.last?.networkProtocol == "http/1.1")
+        #expect(server.events.count { if case .secured = $0 { true } else { false } } == 2)
+        #expect(server.count(.asked) == 2)
+        try await server.stop()
+    }
+
+    @Test func whoWantsHTTP2AndNothingElseIsToldSo() async throws {
+        let server = try await Self.server()
+        var request = try Request(server.url)
+        request[HTTPVersionChoice.self] = .http2
+        let (_, delegate) = try await Self.run(request)
+        #expect(delegate.error?.code == .connectionLost)
+        #expect(
+            delegate.error?.description
+                == "https://127.0.0.1:\(server.port) ended the answer with HTTP_1_1_REQUIRED; ask for HTTP/1.1")
+        #expect(server.count(.asked) == 1)
+        try await server.stop()
+    }
+}
