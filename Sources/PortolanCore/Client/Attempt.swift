@@ -46,7 +46,7 @@ package final class Attempt: ProtocolClient {
             return order.start()
         }
         if starts {
-            if let waiter, let load = load as? any WaitableLoad { load.startLoading(for: waiter) } else { load.startLoading() }
+            if let waiter, let load = load.waitable { load.startLoading(for: waiter) } else { load.startLoading() }
         } else {
             stopLoad()
             close()
@@ -121,7 +121,7 @@ package final class Attempt: ProtocolClient {
     /// Does the load's work for a thread that waits for it.
     ///
     /// - Returns: `false` where that thread could do nothing.
-    func carryOn(for waiter: LoadWaiter) -> Bool { (currentLoad as? any WaitableLoad)?.carryOn(for: waiter) ?? false }
+    func carryOn(for waiter: LoadWaiter) -> Bool { currentLoad?.waitable?.carryOn(for: waiter) ?? false }
 
     private var currentLoad: (any ProtocolLoad)? {
         load.withLock { $0 }

@@ -13,6 +13,13 @@ public protocol ProtocolLoad: AnyObject, Sendable {
 
     /// Goes on after the client's answer `.pause`. Comes at most once for each such answer; it may overtake the return of that answer.
     func resumeLoading()
+
+    /// The load itself, where a thread that waits for it can do its work; by default `nil`.
+    var waitable: (any WaitableLoad)? { get }
+}
+
+extension ProtocolLoad {
+    public var waitable: (any WaitableLoad)? { nil }
 }
 
 /// A load whose work a thread that waits for it can do: then no other one has to be woken (``Loader/waitForData(for:delegate:)``).
@@ -21,10 +28,14 @@ public protocol WaitableLoad: ProtocolLoad {
     func startLoading(for waiter: LoadWaiter)
 
     /// Does the load's work in the calling thread, which is the waiter's, and sleeps where there is none, until the load has ended, the waiter has
-    /// what it waits for, or the load has to be left to other threads again.
+    /// what it waits for, or the load has to be left to other threads again. A ``ProtocolLoad/stopLoading()`` ends that sleep.
     ///
     /// - Returns: `false` where the calling thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool
+}
+
+extension WaitableLoad {
+    public var waitable: (any WaitableLoad)? { self }
 }
 
 /// A load that only fails, for handlers that know at once that they cannot serve a request.

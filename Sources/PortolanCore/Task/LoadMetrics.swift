@@ -33,6 +33,7 @@ public struct LoadMetrics: Hashable, Sendable {
     }
 
     package mutating func note(_ step: LoadStep, at time: Duration) {
+        if steps.isEmpty { steps.reserveCapacity(4) }  // of an exchange on a connection that is used again there are three
         if steps.count < Self.limit { steps.append(Step(step: step, time: time)) }
     }
 

@@ -88,12 +88,7 @@ extension Loader {
         let waiter = LoadWaiter()
         let (task, collector) = collect(request, delegate, waiter: waiter)
         task.resume()
-        do throws(LoadError) {
-            try task.wait(waiter)
-        } catch {
-            task.cancel()
-            throw error
-        }
+        task.wait(waiter)
         guard let outcome = collector.takeOutcome() else { throw LoadError(.unknown, message: "the load ended without an outcome") }
         return try outcome.get()
     }

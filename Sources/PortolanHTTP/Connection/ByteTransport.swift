@@ -10,9 +10,13 @@ protocol ByteTransport: AnyObject {
     var isWritable: Bool { get }
     /// Whether the peer has not ended it, as far as can be seen without waiting; asked before an idle connection is used again.
     var isAlive: Bool { get }
+    /// Whether a thread sleeps until something comes, or until the end: nothing else wakes it.
+    var hasSleeper: Bool { get }
     /// Keeps `bytes` for ``flush()``.
     func write(_ bytes: ByteBuffer)
     func flush()
+    /// Both in one.
+    func send(_ bytes: ByteBuffer)
     /// Reads no more until ``resume()``. What is being lent just now may be followed by more that was read with it.
     func pause()
     func resume()

@@ -19,9 +19,11 @@ final class ChannelTransport: ByteTransport {
 
     var isWritable: Bool { context?.channel.isWritable ?? false }
     var isAlive: Bool { !hasEnded }
+    let hasSleeper = false
 
     func write(_ bytes: ByteBuffer) { context?.write(NIOAny(bytes), promise: nil) }
     func flush() { context?.flush() }
+    func send(_ bytes: ByteBuffer) { context?.writeAndFlush(NIOAny(bytes), promise: nil) }
     func pause() { isPaused = true }
 
     func resume() {

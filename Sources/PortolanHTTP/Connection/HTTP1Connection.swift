@@ -38,6 +38,8 @@ final class HTTP1Connection {
 
     // The connection.
     private var exchangeCount = 0
+    /// Where the last head was written: the next one takes its place, unless it is still on its way.
+    private var headBuffer = ByteBuffer()
     /// Whether no exchange may begin any more; over TLS the transport ends some time later.
     private var isClosing = false
     private var isClosed = false
@@ -84,9 +86,11 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
     var room: Int { exchange == nil && idleSince != nil && !isClosing && transport?.isAlive == true ? 1 : 0 }
     var isMultiplexed: Bool { false }
 
+    var isReused: Bool { exchangeCount > 1 }
+
     var report: TransferReport {
         var report = base
-        report.isReused = exchangeCount > 1
+        report.isReused = isReused
         report.bytesSent = sentBytes
         report.bytesReceived = receivedBytes
         return report
@@ -98,8 +102,9 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
         exchangeCount += 1
         (sentBytes, receivedBytes, discarded) = (0, 0, 0)
         isPaused = false
-        isLast = exchange.outgoing.closes
-        reader.begin(exchange.outgoing.method)
+        let outgoing = exchange.outgoing
+        isLast = outgoing.closes
+        reader.begin(outgoing.method)
         return self
     }
 
@@ -138,7 +143,9 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
     /// Nobody wants the rest of the answer: reads it where it is short, so that the connection can be used again.
     private func discardRest() {
         let isShort = reader.remaining.map { $0 <= Int64(Self.discardLimit) } ?? !reader.isInHead
-        guard isShort, isSent, !isLast, reader.allowsReuse, !reader.endsAtClose, !isClosed else { return close() }
+        guard isShort, isSent, !isLast, reader.allowsReuse, !reader.endsAtClose, !isClosed, transport?.hasSleeper == false else {
+            return close()
+        }
         isPaused = false
         startTimer(Self.discardTime) { $0.close() }
         readHeld()
@@ -168,15 +175,18 @@ extension HTTP1Connection {
         } catch {
             return fail(error)
         }
-        var buffer = allocator.buffer(capacity: head.byteCount)
+        var buffer = headBuffer
+        headBuffer = ByteBuffer()
+        buffer.clear()
         unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: head.byteCount) { target in
             var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
             head.write(to: &output)
             return unsafe output.finalize(for: target)
         }
         sentBytes += Int64(buffer.readableBytes)
-        transport.write(buffer)
+        defer { headBuffer = buffer }
         if outgoing.framing.hasBody {
+            transport.write(buffer)
             guard outgoing.expectsContinue else {
                 sending = .body(isChunked: outgoing.framing == .chunked)
                 return pump()
@@ -186,7 +196,7 @@ extension HTTP1Connection {
             startTimer(expectation.wait) { $0.goAhead() }
         } else {
             sending = .done
-            transport.flush()
+            transport.send(buffer)
             exchange?.requestIsSent()
         }
     }

@@ -40,6 +40,8 @@ protocol ExchangeCarrier: AnyObject {
     /// while the last one is told of its end.
     func resumeReading(_ exchange: any Exchange)
     func cancel(_ exchange: any Exchange)
+    /// Whether its connection has carried another exchange before.
+    var isReused: Bool { get }
     /// What went over the wire so far.
     var report: TransferReport { get }
 }

@@ -212,7 +212,8 @@ extension HTTPLoad: WaitableLoad {
     func startLoading(for waiter: LoadWaiter) {
         let loop = lane.loop
         guard loop.enter() else { return startLoading() }
-        isAwaited = true
+        // A body comes from other threads: what they can't write at once would have to wake this one.
+        isAwaited = request.body == nil
         begin()
         isAwaited = false
         loop.leave()
@@ -222,7 +223,7 @@ extension HTTPLoad: WaitableLoad {
         guard let loop = lane.loop as? SocketLoop, !loop.isInTurn else { return false }
         loop.enterInTime()
         defer { loop.leave() }
-        guard let socket = socketInUse else { return false }
+        guard upload == nil, let socket = socketInUse else { return false }
         return socket.carryOn(for: waiter) { [self] in socketInUse === socket }
     }
 
@@ -251,7 +252,7 @@ extension HTTPLoad: ConnectionWaiter {
 
     private func begin(on carrier: any ExchangeCarrier) {
         state = .exchanging(carrier)
-        if carrier.report.isReused { client.didReach(.reused) }
+        if carrier.isReused { client.didReach(.reused) }
         if isAwaited { socketInUse?.promiseCarrier() }
         carrier.start()
     }

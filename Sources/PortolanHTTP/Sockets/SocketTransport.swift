@@ -32,8 +32,8 @@ final class SocketTransport: ByteTransport {
         case poller(SocketPoller.Interest)
         /// A thread that waits for its load is going to be told.
         case promised
-        /// It waits in poll(2) just now, or has the turn.
-        case thread
+        /// It does the work just now, or sleeps in poll(2).
+        case thread(isAsleep: Bool)
     }
 
     /// - Parameters:
@@ -112,23 +112,48 @@ final class SocketTransport: ByteTransport {
         attend()
     }
 
+    func send(_ bytes: ByteBuffer) {
+        guard outgoing.isEmpty, failure == nil, !isClosed else {
+            write(bytes)
+            return flush()
+        }
+        let count = put(bytes, isMoreToCome: false)
+        if count < bytes.readableBytes, failure == nil {
+            var rest = bytes
+            rest.moveReaderIndex(forwardBy: count)
+            outgoing.append(rest)
+        }
+        attend()
+    }
+
     private func send() {
         isFull = false
         while let next = outgoing.first {
-            let flags = CInt(MSG_NOSIGNAL | (outgoing.count > 1 ? MSG_MORE : 0))
-            let count = unsafe next.withUnsafeReadableBytes { unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
-            guard count >= 0 else {
-                if errno == EINTR { continue }
-                isFull = errno == EAGAIN
-                if isFull { return }
-                failure = IOError(errnoCode: errno, reason: "send")
-                return outgoing.removeAll()
-            }
-            if count == next.readableBytes {
-                outgoing.removeFirst()
-            } else {
+            let count = put(next, isMoreToCome: outgoing.count > 1)
+            if failure != nil { return outgoing.removeAll() }
+            guard count == next.readableBytes else {
                 outgoing[outgoing.startIndex].moveReaderIndex(forwardBy: count)
+                return
             }
+            outgoing.removeFirst()
+        }
+    }
+
+    /// - Returns: how many bytes the socket took; where that are not all, it is full, or nothing can be written any more.
+    private func put(_ bytes: ByteBuffer, isMoreToCome: Bool) -> Int {
+        let flags = CInt(MSG_NOSIGNAL | (isMoreToCome ? MSG_MORE : 0))
+        return unsafe bytes.withUnsafeReadableBytes { bytes in
+            var taken = 0
+            while taken < bytes.count {
+                let count = unsafe Glibc.send(descriptor, bytes.baseAddress.map { unsafe $0 + taken }, bytes.count - taken, flags)
+                if count >= 0 {
+                    taken += count
+                } else if errno != EINTR {
+                    if errno == EAGAIN { isFull = true } else { failure = IOError(errnoCode: errno, reason: "send") }
+                    break
+                }
+            }
+            return taken
         }
     }
 
@@ -136,7 +161,7 @@ final class SocketTransport: ByteTransport {
 
     /// Sees to it that the poller tells of what is wanted now, unless somebody else does.
     private func attend() {
-        guard !isClosed, watch != .promised, watch != .thread else { return }
+        guard !isClosed, !isThreads else { return }
         var wanted: SocketPoller.Interest = isPaused ? [] : .read
         if isFull { wanted.insert(.write) }
         watch(for: wanted)
@@ -173,7 +198,7 @@ final class SocketTransport: ByteTransport {
         case .poller: sockets.poller.forget(descriptor)
         case .none, .promised, .thread: break
         }
-        if watch == .thread {
+        if case .thread = watch {
             // It may wait for this very descriptor, whose number must not become another file's meanwhile.
             shutdown(descriptor, CInt(SHUT_RDWR))
         } else {
@@ -201,6 +226,16 @@ extension SocketTransport {
         attend()
     }
 
+    /// Whether a thread is told, or going to be.
+    private var isThreads: Bool {
+        switch watch {
+        case .promised, .thread: true
+        case .none, .poller: false
+        }
+    }
+
+    var hasSleeper: Bool { watch == .thread(isAsleep: true) }
+
     /// Does in this thread what the socket's loop would do, and sleeps in between. In a turn, which it gives away meanwhile.
     ///
     /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this socket.
@@ -211,17 +246,18 @@ extension SocketTransport {
             return false
         }
         promiseCarrier()
-        watch = .thread
+        watch = .thread(isAsleep: false)
         while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
-            let isWriting = isFull
+            watch = .thread(isAsleep: true)
+            var wanted = pollfd(fd: descriptor, events: Int16(POLLIN) | (isFull ? Int16(POLLOUT) : 0), revents: 0)
             sockets.leave()
-            let happened = try? waiter.wait(for: descriptor, isWriting: isWriting)
+            unsafe poll(&wanted, 1, -1)
             sockets.enterInTime()
-            guard let happened else { break }  // the poller goes on
-            var events = SocketPoller.Interest()
-            if happened.canRead { events.insert(.read) }
-            if happened.canWrite { events.insert(.write) }
-            handle(events)
+            watch = .thread(isAsleep: false)
+            var happened = SocketPoller.Interest()
+            if wanted.revents & Int16(POLLOUT) != 0 { happened.insert(.write) }
+            if wanted.revents & ~Int16(POLLOUT) != 0 { happened.insert(.read) }
+            handle(happened)
         }
         watch = .none
         if isClosed {

@@ -28,7 +28,7 @@ final class HTTP2Stream {
     let connection: HTTP2Connection
     private(set) var exchange: (any Exchange)?
     private var place = Place.reserved
-    private let isReused: Bool
+    let isReused: Bool
 
     private var reader: HTTP2AnswerReader
     private(set) var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.streamStart)
