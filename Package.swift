@@ -28,6 +28,7 @@ let package = Package(
     name: "portolan",
     products: [
         .library(name: "Portolan", targets: ["Portolan"]),
+        .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
         .executable(name: "portolan", targets: ["PortolanCLI"]),
     ],
@@ -65,6 +66,8 @@ let package = Package(
                 "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanPlugins", httpTypes,
             ],
             swiftSettings: strict),
+        // The plugin author's side: it never sees the host.
+        .target(name: "PortolanPluginKit", dependencies: ["CPortolan"], swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         // The servers of the tests; no product.
         .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
@@ -103,7 +106,8 @@ let package = Package(
         .testTarget(
             name: "PortolanPluginsTests",
             dependencies: [
-                "PortolanPlugins", "PortolanCore", "CPortolan", "PortolanData", "PortolanTestSupport", httpTypes, logging,
+                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "CPortolan", "PortolanData", "PortolanTestSupport", httpTypes,
+                logging,
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanCLITests",

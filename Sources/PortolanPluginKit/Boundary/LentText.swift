@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+
+extension portolan_string {
+    /// The text; `nil` where it is absent, which is not the same as empty.
+    var text: String? {
+        guard let bytes = unsafe bytes else { return nil }
+        return unsafe String(decoding: UnsafeRawBufferPointer(start: bytes, count: length), as: UTF8.self)
+    }
+
+    /// None where it is absent.
+    var buffer: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length) }
+
+    /// One character for each byte.
+    var latin: String {
+        let bytes = unsafe buffer
+        guard unsafe bytes.contains(where: { $0 > 127 }) else { return unsafe String(decoding: bytes, as: UTF8.self) }
+        var text = String.UnicodeScalarView()
+        for index in bytes.indices { unsafe text.append(Unicode.Scalar(bytes[index])) }
+        return String(text)
+    }
+}
+
+extension UnsafePointer {
+    /// What `body` makes of each of the `count` values that begin here, in their order.
+    func map<Result>(count: Int, _ body: (Pointee) -> Result) -> [Result] {
+        (0..<count).map { unsafe body(self[$0]) }
+    }
+}
+
+extension [(name: String, value: PluginPropertyValue)] {
+    init(_ start: UnsafePointer<portolan_property>?, count: Int) {
+        self =
+            unsafe start?.map(count: count) { lent in
+                let value: PluginPropertyValue =
+                    switch unsafe lent.kind {
+                    case PORTOLAN_KIND_TEXT: unsafe .text(lent.bytes.text ?? "")
+                    case PORTOLAN_KIND_BYTES: unsafe .bytes([UInt8](lent.bytes.buffer))
+                    case PORTOLAN_KIND_INTEGER: unsafe .integer(lent.integer)
+                    case PORTOLAN_KIND_REAL: unsafe .real(lent.real)
+                    case PORTOLAN_KIND_TRUTH: unsafe .truth(lent.integer != 0)
+                    default: .other
+                    }
+                return unsafe (lent.name.text ?? "", value)
+            } ?? []
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a load fails, or a plugin refuses to start.
+///
+/// The message is one line that says what happened, with values quoted, and what to do about it. No user information of a URL and no secret
+/// stands in it. A longer one is cut at 4096 bytes, and control characters are replaced, for the host takes no others (ERR-02).
+public struct PluginError: Error, Hashable, Sendable {
+    public let code: Code
+    /// Reverse DNS, where ``code`` is a number of somebody's own; `nil` for the published codes.
+    public let domain: String?
+    public let message: String
+    private let causes: [PluginError]
+
+    /// What brought it about, such as the failure of a load inside.
+    public var cause: PluginError? { causes.first }
+
+    public init(_ code: Code, domain: String? = nil, message: String, cause: PluginError? = nil) {
+        self.code = code
+        self.domain = domain
+        self.message = message
+        causes = cause.map { [$0] } ?? []
+    }
+}
+
+extension PluginError {
+    /// What callers branch on: the published codes, or with a domain any number.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: Int32
+        public init(rawValue: Int32) { self.rawValue = rawValue }
+
+        public static let unknown = Self(rawValue: -1)
+        public static let badURL = Self(rawValue: -2)
+        public static let unsupportedScheme = Self(rawValue: -3)
+        public static let badRequest = Self(rawValue: -4)
+        public static let notFound = Self(rawValue: -5)
+        public static let accessDenied = Self(rawValue: -6)
+        public static let isDirectory = Self(rawValue: -7)
+        public static let notRegularFile = Self(rawValue: -8)
+        public static let rangeNotSatisfiable = Self(rawValue: -9)
+        public static let cancelled = Self(rawValue: -10)
+        public static let timedOut = Self(rawValue: -11)
+        public static let tooManyRedirects = Self(rawValue: -12)
+        public static let badRedirect = Self(rawValue: -13)
+        public static let authenticationRequired = Self(rawValue: -14)
+        public static let authenticationCancelled = Self(rawValue: -15)
+        public static let bodyFailed = Self(rawValue: -16)
+        public static let nameNotFound = Self(rawValue: -17)
+        public static let cannotConnect = Self(rawValue: -18)
+        public static let connectionLost = Self(rawValue: -19)
+        public static let secureConnectionFailed = Self(rawValue: -20)
+        public static let badResponse = Self(rawValue: -21)
+        public static let truncated = Self(rawValue: -22)
+        public static let decodingFailed = Self(rawValue: -23)
+        public static let limitExceeded = Self(rawValue: -24)
+        public static let nestedTooDeep = Self(rawValue: -25)
+        public static let ioFailed = Self(rawValue: -26)
+        public static let noMemory = Self(rawValue: -27)
+        public static let noResources = Self(rawValue: -28)
+        public static let notOffered = Self(rawValue: -29)
+
+        /// The published codes, of which those after ``notOffered`` are the host's to give.
+        static let published: ClosedRange<Int32> = -32 ... -1
+    }
+}
+
+extension PluginError {
+    /// What a thrown error is to the caller: itself where it is of this type, else ``Code/unknown`` with its description.
+    init(_ error: any Error) {
+        switch error {
+        case let error as PluginError: self = error
+        case is CancellationError:
+            self.init(.cancelled, message: "the plugin cancelled its own load; ask its author, for nobody else had")
+        default: self.init(.unknown, message: "the plugin's load threw: \(error)")
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A header field, a trailer, or what another protocol has in its place.
+public struct PluginField: Hashable, Sendable {
+    public let name: String
+    /// One character for each byte (ISO-8859-1), so that any value survives.
+    public let value: String
+
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    /// Whether the host will take it: a token for a name, and no control character but the tab in the value (RFC 9110 §5).
+    public var isWellFormed: Bool {
+        Syntax.isToken(name) && value.unicodeScalars.allSatisfy { ($0 >= " " || $0 == "\t") && $0 != "\u{7F}" && $0.value < 256 }
+    }
+}
+
+/// What well-formed names look like; the host refuses others.
+enum Syntax {
+    /// A token (RFC 9110 §5.6.2).
+    static func isToken(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { isLetterOrDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+    }
+
+    /// `type/subtype` without parameters (RFC 9110 §8.3.1).
+    static func isMediaType(_ text: String) -> Bool {
+        let sides = text.split(separator: "/", omittingEmptySubsequences: false)
+        return sides.count == 2 && isToken(sides[0]) && isToken(sides[1])
+    }
+
+    /// `scheme:…` of printable ASCII (RFC 3986 §4.3); the host parses the rest.
+    static func isAbsolute(_ url: String) -> Bool {
+        let scheme = url.utf8.prefix { isLetterOrDigit($0) || "+-.".utf8.contains($0) }
+        return scheme.first.map { isLetterOrDigit($0) && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+            && url.utf8.dropFirst(scheme.count).first == UInt8(ascii: ":") && url.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    /// Two labels at least, of letters, digits, hyphens and underscores, 255 bytes at most.
+    static func isReverseDNS(_ text: String) -> Bool {
+        let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return text.utf8.count <= 255 && labels.count >= 2
+            && labels.allSatisfy { label in
+                !label.isEmpty && label.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+            }
+    }
+
+    /// Control characters, and the separators at which some terminals begin a line.
+    static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: true
+        default: false
+        }
+    }
+
+    /// `text` on one line of 1 to 4096 bytes of UTF-8.
+    static func oneLine(_ text: String) -> String {
+        if text.utf8.count <= 4096, !text.isEmpty, !text.unicodeScalars.contains(where: isBreaking) { return text }
+        var line = String.UnicodeScalarView()
+        var room = 4096
+        for scalar in text.unicodeScalars {
+            let shown = isBreaking(scalar) ? "\u{FFFD}" : scalar
+            room -= UTF8.width(shown)
+            guard room >= 0 else { break }
+            line.append(shown)
+        }
+        return line.isEmpty ? "no reason was given" : String(line)
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: false
+        }
+    }
+}

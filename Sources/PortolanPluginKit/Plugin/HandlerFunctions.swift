@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import Synchronization
+
+/// A started plugin, as C holds it.
+private final class Started {
+    let handler: any PluginHandler
+    let instance: PluginInstance
+
+    init(_ handler: any PluginHandler, _ instance: PluginInstance) {
+        self.handler = handler
+        self.instance = instance
+    }
+
+    static func at(_ pointer: UnsafeMutableRawPointer?) -> Started? {
+        unsafe pointer.map { unsafe Unmanaged<Started>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// The functions of `portolan_plugin` and `portolan_handler`.
+enum HandlerFunctions {
+    typealias Start =
+        @convention(c) (UnsafeMutablePointer<portolan_host>, UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer?
+
+    /// `init`, once for each plugin that a library may hold.
+    static var starts: [Start] {
+        unsafe [
+            { unsafe HandlerFunctions.start(0, $0, $1) }, { unsafe HandlerFunctions.start(1, $0, $1) },
+            { unsafe HandlerFunctions.start(2, $0, $1) }, { unsafe HandlerFunctions.start(3, $0, $1) },
+        ]
+    }
+
+    private static func start(
+        _ place: Int, _ host: UnsafeMutablePointer<portolan_host>, _ refusal: UnsafeMutablePointer<portolan_refusal>
+    ) -> UnsafeMutableRawPointer? {
+        let type = Registered.all.withLock { $0[place].handler }
+        let instance = unsafe PluginInstance(host, isMultipart: type.description.isMultipart)
+        do {
+            let handler = try type.init(host: PluginHost(instance))
+            return unsafe Unmanaged.passRetained(Started(handler, instance)).toOpaque()
+        } catch {
+            instance.end()
+            let arena = Arena()
+            var lent = unsafe arena.error(error as? PluginError ?? PluginError(.unknown, message: "\(error)"))
+            unsafe refusal.pointee.give(refusal, &lent)
+            withExtendedLifetime(arena) {}
+            return nil
+        }
+    }
+
+    /// `deinit`. A task that outlives its load keeps the handler; the host it no longer has.
+    static func end(_ plugin: UnsafeMutableRawPointer?) {
+        guard let plugin = unsafe plugin else { return }
+        let started = unsafe Unmanaged<Started>.fromOpaque(plugin).takeRetainedValue()
+        started.instance.end()
+    }
+
+    static func canInit(_ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>) -> Int32 {
+        guard let handler = unsafe Started.at(plugin)?.handler as? any RequestChoosing else { return 1 }
+        return unsafe handler.canInit(PluginRequest(request.pointee)) ? 1 : 0
+    }
+
+    static func canonical(
+        _ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>, _ form: UnsafeMutablePointer<portolan_canonical>
+    ) {
+        guard let handler = unsafe Started.at(plugin)?.handler as? any RequestCanonicalizing,
+            let change = unsafe handler.canonicalRequest(for: PluginRequest(request.pointee))
+        else { return }
+        let arena = Arena()
+        var lent = unsafe arena.change(change)
+        unsafe form.pointee.give(form, &lent)
+        withExtendedLifetime(arena) {}
+    }
+
+    static func areEquivalent(
+        _ plugin: UnsafeMutableRawPointer?, _ a: UnsafePointer<portolan_request>, _ b: UnsafePointer<portolan_request>
+    ) -> Int32 {
+        guard let handler = unsafe Started.at(plugin)?.handler as? any CacheComparing else { return 0 }
+        return unsafe handler.isCacheEquivalent(PluginRequest(a.pointee), to: PluginRequest(b.pointee)) ? 1 : 0
+    }
+
+    static func make(
+        _ plugin: UnsafeMutableRawPointer?, _ request: UnsafePointer<portolan_request>, _ cached: UnsafePointer<portolan_response>?,
+        _ client: UnsafeMutablePointer<portolan_client>
+    ) -> UnsafeMutableRawPointer? {
+        guard let started = unsafe Started.at(plugin) else { return nil }
+        let load = unsafe RunningLoad(
+            started.instance, PluginRequest(request.pointee), cached: cached.map { unsafe PluginResponse($0.pointee) },
+            client: LentClient(pointer: client))
+        return unsafe LoadFunctions.hold(load, handler: started.handler)
+    }
+}
+
+/// The functions of `portolan_load_table`.
+enum LoadFunctions {
+    /// A load, as C holds it.
+    private final class Held {
+        let load: RunningLoad
+        let handler: any PluginHandler
+
+        init(_ load: RunningLoad, _ handler: any PluginHandler) {
+            self.load = load
+            self.handler = handler
+        }
+
+        func start() {
+            load.start { [handler] load in try await handler.load(load.request, client: PluginClient(running: load)) }
+        }
+    }
+
+    static func hold(_ load: RunningLoad, handler: any PluginHandler) -> UnsafeMutableRawPointer {
+        unsafe Unmanaged.passRetained(Held(load, handler)).toOpaque()
+    }
+
+    /// Only a host that made no instance comes here.
+    static func refuse(_ refusal: UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer? {
+        let arena = Arena()
+        var lent = unsafe arena.error(PluginError(.unknown, message: "the plugin was asked for a load without being started"))
+        unsafe refusal.pointee.give(refusal, &lent)
+        withExtendedLifetime(arena) {}
+        return nil
+    }
+
+    private static func at(_ pointer: UnsafeMutableRawPointer) -> Held {
+        unsafe Unmanaged<Held>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    static var table: portolan_load_table {
+        var table = portolan_load_table()
+        table.size = UInt32(MemoryLayout<portolan_load_table>.size)
+        unsafe table.start = { unsafe LoadFunctions.at($0).start() }
+        unsafe table.resume = { unsafe LoadFunctions.at($0).load.resume() }
+        unsafe table.woken = { unsafe LoadFunctions.at($0).load.woken() }
+        unsafe table.answered = { unsafe LoadFunctions.at($0).load.answered(PluginAnswer($1.pointee)) }
+        unsafe table.stop = { unsafe LoadFunctions.at($0).load.stop() }
+        unsafe table.destroy = { unsafe Unmanaged<Held>.fromOpaque($0).takeRetainedValue().load.destroy() }
+        return table
+    }
+}

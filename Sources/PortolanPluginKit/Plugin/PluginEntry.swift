@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import CPortolan
+import Synchronization
+
+/// What the one exported function of a plugin gives the host: where the plugin's description of itself lies.
+public typealias PluginEntry = UnsafePointer<portolan_plugin>
+
+extension PluginHandler {
+    /// The plugin's description, the same one each time; `nil` to a host of another major version.
+    @safe
+    public static func entry(_ abiMajor: UInt32) -> PluginEntry? {
+        guard abiMajor == PORTOLAN_ABI_MAJOR else { return nil }
+        return unsafe Registered.all.withLock { all in
+            if let known = all.first(where: { $0.handler == Self.self }) { return unsafe known.entry }
+            // `init` of the contract says nothing of the type, so there is one function for each; a library has one plugin, tests a few.
+            guard unsafe all.count < HandlerFunctions.starts.count else { return nil }
+            let start = unsafe HandlerFunctions.starts[all.count]
+            let arena = Arena()
+            let entry = unsafe DescriptorMemory.plugin(Self.self, start: start, in: arena)
+            unsafe all.append(Registered(handler: Self.self, entry: entry, arena: arena))
+            return unsafe entry
+        }
+    }
+}
+
+/// A plugin of this library, at the place of its `init` function.
+@safe
+struct Registered: @unchecked Sendable {  // … because what it points at never changes, nor goes
+    let handler: any PluginHandler.Type
+    let entry: PluginEntry
+    /// What ``entry`` points at.
+    let arena: Arena
+
+    static let all = Mutex<[Registered]>([])
+}
+
+/// The descriptor, and all that it points at. It is never freed, for the library is never unmapped.
+enum DescriptorMemory {
+    static func plugin(_ handler: any PluginHandler.Type, start: @escaping HandlerFunctions.Start, in arena: Arena) -> PluginEntry {
+        let description = handler.description
+        var plugin = unsafe portolan_plugin()
+        unsafe plugin.size = UInt32(MemoryLayout<portolan_plugin>.size)
+        unsafe plugin.abi_major = PORTOLAN_ABI_MAJOR
+        unsafe plugin.identifier = arena.string(description.identifier)
+        unsafe plugin.name = arena.string(description.name)
+        unsafe plugin.vendor = arena.string(description.vendor)
+        unsafe plugin.version = arena.string(description.version)
+        unsafe plugin.handlers = arena.list([handler]) { unsafe Optional(keep(Self.handler($0, description, arena))) }
+        unsafe plugin.handler_count = 1
+        unsafe plugin.`init` = start
+        unsafe plugin.deinit = { unsafe HandlerFunctions.end($0) }
+        return unsafe keep(plugin)
+    }
+
+    private static func handler(
+        _ type: any PluginHandler.Type, _ description: PluginDescription, _ arena: Arena
+    ) -> portolan_handler {
+        var handler = unsafe portolan_handler()
+        unsafe handler.size = UInt32(MemoryLayout<portolan_handler>.size)
+        unsafe handler.identifier = arena.string(description.identifier)
+        var flags = description.isMultipart ? PORTOLAN_MULTIPART.rawValue : 0
+        switch description.schemes {
+        case .any: flags |= PORTOLAN_ANY_SCHEME.rawValue
+        case .only(let schemes):
+            unsafe handler.schemes = arena.list(schemes) { unsafe arena.string($0) }
+            unsafe handler.scheme_count = schemes.count
+        }
+        unsafe handler.flags = UInt32(bitPattern: flags)
+        // What the author did not write stays NULL, which spares the host a question for each request.
+        if type is any RequestChoosing.Type { unsafe handler.can_init = { unsafe HandlerFunctions.canInit($0, $1) } }
+        if type is any RequestCanonicalizing.Type { unsafe handler.canonical_request = { unsafe HandlerFunctions.canonical($0, $1, $2) } }
+        if type is any CacheComparing.Type { unsafe handler.is_cache_equivalent = { unsafe HandlerFunctions.areEquivalent($0, $1, $2) } }
+        unsafe handler.make = { unsafe HandlerFunctions.make($0, $1, $2, $3) ?? LoadFunctions.refuse($4) }
+        unsafe handler.loads = keep(LoadFunctions.table)
+        return unsafe handler
+    }
+
+    private static func keep<Value>(_ value: Value) -> UnsafePointer<Value> {
+        let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        unsafe place.initialize(to: value)
+        return unsafe UnsafePointer(place)
+    }
+}
