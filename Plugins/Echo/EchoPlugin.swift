@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import CPortolan
+public import PortolanPluginKit
 
-/// One started instance: holds its settings, and makes loads of URLs.
-final class EchoPlugin: BlockingPlugin {
-    private let maximumEcho: Int64
-    private static let largestMaximum: Int64 = 1 << 30
+/// One started instance: holds its settings, and answers URLs.
+struct EchoPlugin: PluginHandler {
+    static let description = PluginDescription(
+        identifier: "org.portolan.echo", name: "Echo", vendor: "The Portolan authors", version: "1.0.0", schemes: ["echo"])
 
-    init(_ settings: [Property]) throws(Failure) {
-        guard let setting = settings.first(where: { $0.name == "maximumEcho" }) else {
-            maximumEcho = 1 << 20
-            return
+    private let maximumEcho: Int
+    private static let largestMaximum = 1 << 30
+
+    init(host: PluginHost) throws {
+        maximumEcho = try host.setting("maximumEcho") ?? 1 << 20
+        guard (0...Self.largestMaximum).contains(maximumEcho) else {
+            throw PluginError(.badRequest, message: "the setting 'maximumEcho' is to be an integer from 0 to \(Self.largestMaximum)")
         }
-        guard case .integer(let maximum) = setting.value, (0...Self.largestMaximum).contains(maximum) else {
-            throw Failure(.badRequest, "the setting 'maximumEcho' is to be an integer from 0 to \(Self.largestMaximum)")
-        }
-        maximumEcho = maximum
     }
 
     /// Reads the URL, `echo:COMMAND?name=value&…`. Behind an authority, `echo://HOST/COMMAND`, the command is the same.
-    func makeLoad(for request: Request, client: Client) throws(Failure) -> any BlockingLoad {
+    func load(_ request: PluginRequest, client: PluginClient) async throws {
         let path = request.host != nil && request.path.hasPrefix("/") ? request.path.dropFirst() : request.path[...]
         let name = String(path)
         var parameters = try Parameters(parsing: request.query, of: "echo:" + (Command.names.contains(name) ? name : ""))
@@ -29,20 +28,11 @@ final class EchoPlugin: BlockingPlugin {
             case .redirect, .detour, .loop: true
             default: false
             }
-        let options = try AnswerOptions(&parameters, properties: request.properties, redirects: redirects)
+        let options = try AnswerOptions(&parameters, request: request, redirects: redirects)
         try parameters.end()
-        return EchoLoad(command, options, for: request, client: client, maximumEcho: maximumEcho)
+        try await EchoLoad(command, options, for: request, client: client, maximumEcho: maximumEcho).serve()
     }
-
-    fileprivate static let descriptor = unsafe PluginDescriptor(
-        identifier: "org.portolan.echo", name: "Echo", vendor: "The Portolan authors", version: "1.0.0", scheme: "echo",
-        start: { host, refusal in
-            unsafe PluginFunctions.start(host, refusal) { settings throws(Failure) in try EchoPlugin(settings) }
-        })
 }
 
-/// The one symbol that the library exports: the same answer each time, and none to a host of another major version.
-@_cdecl("portolan_plugin_entry")
-public func portolanPluginEntry(_ major: UInt32) -> UnsafePointer<portolan_plugin>? {
-    major == PORTOLAN_ABI_MAJOR ? unsafe EchoPlugin.descriptor.pointer : nil
-}
+/// The one symbol that the library exports.
+@_cdecl("portolan_plugin_entry") public func portolanPluginEntry(_ major: UInt32) -> PluginEntry? { EchoPlugin.entry(major) }

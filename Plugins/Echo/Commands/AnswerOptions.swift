@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPluginKit
+
 /// How an answer comes, whatever it is: the parameters that every command has.
 struct AnswerOptions: Equatable, Sendable {
     enum Length: Equatable, Sendable {
@@ -9,7 +11,7 @@ struct AnswerOptions: Equatable, Sendable {
         case exactly(Int64)
     }
 
-    let steps: [Step]
+    let steps: [PluginStep]
     let interim: [Int32]
     /// After these, and before the command does anything.
     let wait: Duration
@@ -18,25 +20,25 @@ struct AnswerOptions: Equatable, Sendable {
     let charset: String?
     let name: String?
     let length: Length
-    let fields: [Field]
+    let fields: [PluginField]
     /// The largest run of body bytes.
     let piece: Int
     let pause: Duration
     /// Breaks off after so many bytes.
     let cut: Int64?
-    let trailers: [Field]
+    let trailers: [PluginField]
 
     static let largestPiece: Int64 = 1 << 20
-    static let pieceProperty = "org.portolan.echo.piece"
+    static let pieceProperty = PluginProperty<Int>("org.portolan.echo.piece")
     /// An hour.
     private static let longestWait: Int64 = 3_600_000
 
     /// Takes the parameters.
     ///
     /// - Parameters:
-    ///   - properties: of the request; ``pieceProperty`` goes before the parameter `piece`.
+    ///   - request: its property ``pieceProperty`` goes before the parameter `piece`.
     ///   - redirects: whether the status has to be a redirection's.
-    init(_ parameters: inout Parameters, properties: [Property], redirects: Bool) throws(Failure) {
+    init(_ parameters: inout Parameters, request: PluginRequest, redirects: Bool) throws(PluginError) {
         steps = try Self.steps(&parameters)
         interim = try Self.interim(&parameters)
         wait = .milliseconds(try parameters.number("wait", in: 0...Self.longestWait) ?? 0)
@@ -47,7 +49,7 @@ struct AnswerOptions: Equatable, Sendable {
         length = try Self.length(&parameters)
         fields = try Self.fields("field", &parameters)
         let piece = try parameters.number("piece", in: 1...Self.largestPiece) ?? 65536
-        self.piece = Int(try Self.piece(properties) ?? piece)
+        self.piece = try Self.piece(request) ?? Int(piece)
         pause = .milliseconds(try parameters.number("pause", in: 0...Self.longestWait) ?? 0)
         cut = try parameters.number("cut", in: 0...Command.largestSize)
         trailers = try Self.fields("trailer", &parameters)
@@ -55,17 +57,17 @@ struct AnswerOptions: Equatable, Sendable {
 
     private static func text(
         _ name: String, _ parameters: inout Parameters, _ allowed: String, isRight: (String) -> Bool
-    ) throws(Failure) -> String? {
+    ) throws(PluginError) -> String? {
         guard let text = try parameters.text(name) else { return nil }
         guard isRight(text) else { throw parameters.wrong(name, text, allowed) }
         return text
     }
 
-    private static func steps(_ parameters: inout Parameters) throws(Failure) -> [Step] {
-        var steps: [Step] = []
+    private static func steps(_ parameters: inout Parameters) throws(PluginError) -> [PluginStep] {
+        var steps: [PluginStep] = []
         for name in try parameters.texts("step") {
-            let names = Step.allCases.map { "\($0)" }.joined(separator: ", ")
-            guard let step = Step.allCases.first(where: { "\($0)" == name }), !steps.contains(step) else {
+            let names = PluginStep.allCases.map { "\($0)" }.joined(separator: ", ")
+            guard let step = PluginStep.allCases.first(where: { "\($0)" == name }), !steps.contains(step) else {
                 throw parameters.wrong("step", name, "each of \(names) once at most")
             }
             steps.append(step)
@@ -73,7 +75,7 @@ struct AnswerOptions: Equatable, Sendable {
         return steps
     }
 
-    private static func interim(_ parameters: inout Parameters) throws(Failure) -> [Int32] {
+    private static func interim(_ parameters: inout Parameters) throws(PluginError) -> [Int32] {
         var statuses: [Int32] = []
         for text in try parameters.texts("interim") {
             statuses.append(Int32(try parameters.number(text, of: "interim", in: 100...199)))
@@ -81,16 +83,16 @@ struct AnswerOptions: Equatable, Sendable {
         return statuses
     }
 
-    private static func length(_ parameters: inout Parameters) throws(Failure) -> Length {
+    private static func length(_ parameters: inout Parameters) throws(PluginError) -> Length {
         guard let text = try parameters.text("length") else { return .own }
         if text == "unknown" { return .unknown }
         return .exactly(try parameters.number(text, of: "length", in: 0...Command.largestSize, or: "unknown"))
     }
 
-    private static func fields(_ name: String, _ parameters: inout Parameters) throws(Failure) -> [Field] {
-        var fields: [Field] = []
+    private static func fields(_ name: String, _ parameters: inout Parameters) throws(PluginError) -> [PluginField] {
+        var fields: [PluginField] = []
         for line in parameters.all(name) {
-            guard let field = Field(parsing: line) else {
+            guard let field = PluginField(parsing: line) else {
                 throw parameters.wrong(
                     name, String(decoding: line, as: UTF8.self), "Name:value, a token for a name and no control character in the value")
             }
@@ -99,11 +101,14 @@ struct AnswerOptions: Equatable, Sendable {
         return fields
     }
 
-    private static func piece(_ properties: [Property]) throws(Failure) -> Int64? {
-        guard let property = properties.first(where: { $0.name == pieceProperty }) else { return nil }
-        guard case .integer(let piece) = property.value, (1...largestPiece).contains(piece) else {
-            throw Failure(.badRequest, "the property \(pieceProperty) is to be an integer from 1 to \(largestPiece)")
-        }
-        return piece
+    private static func piece(_ request: PluginRequest) throws(PluginError) -> Int? {
+        let given: Int?
+        do { given = try request.value(of: pieceProperty) } catch { throw wrongPiece }
+        if let given, !(1...Int(largestPiece)).contains(given) { throw wrongPiece }
+        return given
+    }
+
+    private static var wrongPiece: PluginError {
+        PluginError(.badRequest, message: "the property \(pieceProperty.name) is to be an integer from 1 to \(largestPiece)")
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPluginKit
+
 /// What a URL asks for, apart from how the answer comes (``AnswerOptions``).
 enum Command: Equatable, Sendable {
     /// To be told what was asked.
@@ -18,7 +20,7 @@ enum Command: Equatable, Sendable {
     case loop
     case challenge(Lock)
     /// To fail, after so many bytes; `nil`: without a response.
-    case fail(Failure, after: Int64?)
+    case fail(PluginError, after: Int64?)
     /// A response, and no end.
     case hang
 
@@ -28,7 +30,7 @@ enum Command: Equatable, Sendable {
         let password: String
         let realm: String?
         /// So many wrong answers are the last.
-        let attempts: Int32
+        let attempts: Int
     }
 
     static let names = ["request", "text", "bytes", "size", "upload", "sink", "redirect", "loop", "challenge", "fail", "hang"]
@@ -37,7 +39,7 @@ enum Command: Equatable, Sendable {
 
 extension Command {
     /// Reads the command of that name and takes its parameters.
-    init(_ name: String, _ parameters: inout Parameters, query: String?) throws(Failure) {
+    init(_ name: String, _ parameters: inout Parameters, query: String?) throws(PluginError) {
         switch name {
         case "", "request": self = .request
         case "text": self = .bytes(try parameters.bytes("text") ?? [], isText: true)
@@ -53,11 +55,11 @@ extension Command {
         case "fail": self = try Self.fail(&parameters)
         case "hang": self = .hang
         default:
-            throw Failure(.badURL, "echo: has no command \(Excerpt(name)); it has \(Self.names.joined(separator: ", "))")
+            throw PluginError(.badURL, message: "echo: has no command \(Excerpt(name)); it has \(Self.names.joined(separator: ", "))")
         }
     }
 
-    private static func bytes(_ parameters: inout Parameters) throws(Failure) -> Command {
+    private static func bytes(_ parameters: inout Parameters) throws(PluginError) -> Command {
         let text = try parameters.bytes("base64") ?? []
         guard let bytes = Base64.decode(text) else {
             throw parameters.wrong("base64", String(decoding: text, as: UTF8.self), "base64 of whole bytes, in either alphabet")
@@ -65,7 +67,7 @@ extension Command {
         return .bytes(bytes, isText: false)
     }
 
-    private static func redirect(_ parameters: inout Parameters, query: String?) throws(Failure) -> Command {
+    private static func redirect(_ parameters: inout Parameters, query: String?) throws(PluginError) -> Command {
         let what = "an absolute URL of printable ASCII, as in to=data:,there"
         let target = try parameters.needed(try parameters.text("to"), "to", what)
         let scheme = target.prefix { !":/?#".contains($0) }
@@ -85,7 +87,7 @@ extension Command {
         return parts.joined(separator: "&")
     }
 
-    private static func challenge(_ parameters: inout Parameters) throws(Failure) -> Command {
+    private static func challenge(_ parameters: inout Parameters) throws(PluginError) -> Command {
         let user = try parameters.needed(try parameters.text("user"), "user", "the user that is right")
         let password = try parameters.needed(try parameters.text("password"), "password", "the password that is right")
         let realm = try parameters.text("realm")
@@ -93,14 +95,19 @@ extension Command {
             throw parameters.wrong("realm", realm, "a text without line breaks and control characters")
         }
         let attempts = try parameters.number("attempts", in: 1...100) ?? 3
-        return .challenge(Lock(user: user, password: password, realm: realm, attempts: Int32(attempts)))
+        return .challenge(Lock(user: user, password: password, realm: realm, attempts: Int(attempts)))
     }
 
-    private static func fail(_ parameters: inout Parameters) throws(Failure) -> Command {
+    private static func fail(_ parameters: inout Parameters) throws(PluginError) -> Command {
         let domain = try parameters.text("domain")
-        let what = domain == nil ? "one of \(Code.names.joined(separator: ", "))" : "a number of that domain's, -2147483648 to 2147483647"
+        let what =
+            domain == nil
+            ? "one of \(PluginError.Code.names.joined(separator: ", "))" : "a number of that domain's, -2147483648 to 2147483647"
         let name = try parameters.needed(try parameters.text("code"), "code", what)
-        guard let code = domain == nil ? Code(named: name) : Int32(name.hasPrefix("+") ? "" : name).map({ Code(rawValue: $0) }) else {
+        guard
+            let code = domain == nil
+                ? PluginError.Code(named: name) : Int32(name.hasPrefix("+") ? "" : name).map({ PluginError.Code(rawValue: $0) })
+        else {
             throw parameters.wrong("code", name, what)
         }
         if let domain, !domain.isReverseDNS {
@@ -110,7 +117,7 @@ extension Command {
         guard (1...4096).contains(message.utf8.count), !message.unicodeScalars.contains(where: \.isBreaking) else {
             throw parameters.wrong("message", message, "one line of 1 to 4096 bytes without control characters")
         }
-        return .fail(Failure(code, domain: domain, message), after: try parameters.number("after", in: 0...largestSize))
+        return .fail(PluginError(code, domain: domain, message: message), after: try parameters.number("after", in: 0...largestSize))
     }
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPluginKit
+
 /// What headers are made of (RFC 9110 §5).
 extension StringProtocol {
     /// `token` of RFC 9110 §5.6.2.
@@ -30,7 +32,7 @@ extension UInt8 {
     }
 }
 
-extension Field {
+extension PluginField {
     /// `Name: value`. `nil` where the name is no token, or the value holds a control character other than a tab (RFC 9110 §5.5).
     init?(parsing line: [UInt8]) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPluginKit
+
 /// The `name=value` pairs of a query, which a command takes one by one. What is left at the end is unknown to it.
 struct Parameters {
     private struct Item {
@@ -18,31 +20,33 @@ struct Parameters {
     private static let secret: Set = ["user", "password", "to"]
 
     /// Parts the query at each `&`, each part at its first `=`, and decodes both sides once.
-    init(parsing query: String?, of command: String) throws(Failure) {
+    init(parsing query: String?, of command: String) throws(PluginError) {
         self.command = command
         for part in Array((query ?? "").utf8).split(separator: UInt8(ascii: "&")) {
             let encodedName = part.prefix { $0 != UInt8(ascii: "=") }
             guard let nameBytes = PercentEncoding.decode(encodedName), let name = String(validating: nameBytes, as: UTF8.self) else {
                 let shown = Excerpt(String(decoding: encodedName, as: UTF8.self))
-                throw Failure(.badURL, "\(command): a parameter's name is malformed: \(shown); write % as %25")
+                throw PluginError(.badURL, message: "\(command): a parameter's name is malformed: \(shown); write % as %25")
             }
             guard let value = PercentEncoding.decode(part.dropFirst(encodedName.count + 1)) else {
-                throw Failure(
-                    .badURL, "\(command): the percent-encoding of \(Excerpt(name)) is malformed; write two hexadecimal digits after each %")
+                throw PluginError(
+                    .badURL,
+                    message: "\(command): the percent-encoding of \(Excerpt(name)) is malformed; write two hexadecimal digits after each %")
             }
             items.append(Item(name: name, value: value))
             guard items.count <= Self.largestCount else {
-                throw Failure(.badURL, "\(command): more than \(Self.largestCount) parameters were given; that many are allowed")
+                throw PluginError(
+                    .badURL, message: "\(command): more than \(Self.largestCount) parameters were given; that many are allowed")
             }
         }
     }
 
     // MARK: Taking
 
-    mutating func bytes(_ name: String) throws(Failure) -> [UInt8]? {
+    mutating func bytes(_ name: String) throws(PluginError) -> [UInt8]? {
         let values = all(name)
         guard values.count <= 1 else {
-            throw Failure(.badURL, "\(command): '\(name)' was given \(values.count) times; give it once")
+            throw PluginError(.badURL, message: "\(command): '\(name)' was given \(values.count) times; give it once")
         }
         return values.first
     }
@@ -53,24 +57,24 @@ struct Parameters {
         return items.filter { $0.name == name }.map(\.value)
     }
 
-    mutating func text(_ name: String) throws(Failure) -> String? {
+    mutating func text(_ name: String) throws(PluginError) -> String? {
         guard let bytes = try bytes(name) else { return nil }
         return try text(bytes, of: name)
     }
 
-    mutating func texts(_ name: String) throws(Failure) -> [String] {
+    mutating func texts(_ name: String) throws(PluginError) -> [String] {
         var texts: [String] = []
         for bytes in all(name) { texts.append(try text(bytes, of: name)) }
         return texts
     }
 
-    mutating func number(_ name: String, in range: ClosedRange<Int64>) throws(Failure) -> Int64? {
+    mutating func number(_ name: String, in range: ClosedRange<Int64>) throws(PluginError) -> Int64? {
         guard let text = try text(name) else { return nil }
         return try number(text, of: name, in: range)
     }
 
     /// - Parameter word: what the caller takes in place of a number.
-    func number(_ text: String, of name: String, in range: ClosedRange<Int64>, or word: String? = nil) throws(Failure) -> Int64 {
+    func number(_ text: String, of name: String, in range: ClosedRange<Int64>, or word: String? = nil) throws(PluginError) -> Int64 {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = Int64(text),
             range.contains(number)
         else {
@@ -80,27 +84,29 @@ struct Parameters {
     }
 
     /// The value, or a failure that says what is to be given.
-    func needed<Value>(_ value: Value?, _ name: String, _ what: String) throws(Failure) -> Value {
-        guard let value else { throw Failure(.badURL, "\(command): '\(name)' is missing; give \(what)") }
+    func needed<Value>(_ value: Value?, _ name: String, _ what: String) throws(PluginError) -> Value {
+        guard let value else { throw PluginError(.badURL, message: "\(command): '\(name)' is missing; give \(what)") }
         return value
     }
 
-    private func text(_ bytes: [UInt8], of name: String) throws(Failure) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw Failure(.badURL, "\(command): '\(name)' is not UTF-8") }
+    private func text(_ bytes: [UInt8], of name: String) throws(PluginError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw PluginError(.badURL, message: "\(command): '\(name)' is not UTF-8")
+        }
         return text
     }
 
     // MARK: Refusing
 
-    func wrong(_ name: String, _ value: String, _ allowed: String) -> Failure {
+    func wrong(_ name: String, _ value: String, _ allowed: String) -> PluginError {
         let quoted = Self.secret.contains(name) ? "" : " is \(Excerpt(value)), which"
-        return Failure(.badURL, "\(command): '\(name)'\(quoted) is not allowed; give \(allowed)")
+        return PluginError(.badURL, message: "\(command): '\(name)'\(quoted) is not allowed; give \(allowed)")
     }
 
     /// Refuses what nobody took.
-    func end() throws(Failure) {
+    func end() throws(PluginError) {
         guard let item = items.first else { return }
-        throw Failure(.badURL, "\(command) has no parameter \(Excerpt(item.name)); it has \(known.joined(separator: ", "))")
+        throw PluginError(.badURL, message: "\(command) has no parameter \(Excerpt(item.name)); it has \(known.joined(separator: ", "))")
     }
 }
 

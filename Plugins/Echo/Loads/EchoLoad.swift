@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPluginKit
+
 /// One load: does what the command says. Each function that serves one reads from top to bottom, as every client call waits by itself.
-final class EchoLoad: BlockingLoad {
-    let request: Request
-    let client: Client
+struct EchoLoad {
+    let request: PluginRequest
+    let client: PluginClient
     let options: AnswerOptions
-    let maximumEcho: Int64
-    let signal = StopSignal()
+    let maximumEcho: Int
     private let command: Command
 
-    init(_ command: Command, _ options: AnswerOptions, for request: Request, client: Client, maximumEcho: Int64) {
+    init(_ command: Command, _ options: AnswerOptions, for request: PluginRequest, client: PluginClient, maximumEcho: Int) {
         self.command = command
         self.options = options
         self.request = request
@@ -17,68 +18,55 @@ final class EchoLoad: BlockingLoad {
         self.maximumEcho = maximumEcho
     }
 
-    func run() {
-        do throws(Interruption) {
-            try serve()
-            client.didFinish()
-        } catch {
-            switch error {
-            case .stopped: break  // no end is owed
-            case .failed(let failure): client.didFail(failure)
-            }
-        }
-    }
-
-    func stop() {
-        signal.set()
-    }
-
-    private func serve() throws(Interruption) {
-        var delivery = Delivery(to: client, options, method: request.method, signal: signal)
-        try delivery.prelude()
+    func serve() async throws {
+        var delivery = Delivery(to: client, options, method: request.method)
+        try await delivery.prelude()
         switch command {
-        case .request: try serveRequest(&delivery)
+        case .request: try await serveRequest(&delivery)
         case .bytes(let bytes, let isText):
             let type = isText ? "text/plain" : "application/octet-stream"
-            try answer(bytes, type: type, charset: isText ? "utf-8" : nil, &delivery)
+            try await answer(bytes, type: type, charset: isText ? "utf-8" : nil, &delivery)
         case .size(let size):
-            guard try delivery.begin(Response(type: "application/octet-stream", length: size)) else { return }
-            try delivery.deliver(size: size)
-            try delivery.end()
-        case .upload: try serveUpload(&delivery)
-        case .sink: try serveSink(&delivery)
-        case .redirect(let target): try redirect(to: target, &delivery)
-        case .detour(let next): try redirect(to: request.url(query: next), &delivery)
-        case .loop: try redirect(to: request.url(), &delivery)
-        case .challenge(let lock): try serveChallenge(lock, &delivery)
-        case .fail(let failure, let after): try fail(failure, after: after, &delivery)
+            guard try await delivery.begin(PluginResponse(mimeType: "application/octet-stream", expectedLength: size)) else { return }
+            try await delivery.deliver(size: size)
+            try await delivery.end()
+        case .upload: try await serveUpload(&delivery)
+        case .sink: try await serveSink(&delivery)
+        case .redirect(let target): try await redirect(to: target, &delivery)
+        case .detour(let next): try await redirect(to: request.urlWithoutUser(query: next), &delivery)
+        case .loop: try await redirect(to: request.urlWithoutUser(), &delivery)
+        case .challenge(let lock): try await serveChallenge(lock, &delivery)
+        case .fail(let failure, let after): try await fail(failure, after: after, &delivery)
         case .hang:
-            _ = try delivery.begin(Response())
-            try signal.waitForStop()
+            _ = try await delivery.begin(PluginResponse())
+            while true { try await Task.sleep(for: .seconds(3600)) }
         }
     }
 
     /// Answers with these bytes.
-    func answer(_ bytes: [UInt8], type: String, charset: String?, status: Int32 = 0, _ delivery: inout Delivery) throws(Interruption) {
-        let response = Response(status: status, type: type, charset: charset, length: Int64(bytes.count))
-        guard try delivery.begin(response) else { return }
-        try delivery.deliver(all: bytes)
-        try delivery.end()
+    func answer(_ bytes: [UInt8], type: String, charset: String?, _ delivery: inout Delivery) async throws {
+        let response = PluginResponse(mimeType: type, textEncoding: charset, expectedLength: Int64(bytes.count))
+        guard try await delivery.begin(response) else { return }
+        try await delivery.deliver(all: bytes)
+        try await delivery.end()
     }
 
-    private func redirect(to target: String, _ delivery: inout Delivery) throws(Interruption) {
+    private func redirect(to target: String, _ delivery: inout Delivery) async throws {
         let text = Array(target.utf8)
-        let response = Response(
-            status: 302, type: "text/plain", charset: "utf-8", length: Int64(text.count), fields: [Field(name: "location", value: target)])
-        try client.wasRedirected(to: target, delivery.response(response))
+        let response = PluginResponse(
+            status: 302, mimeType: "text/plain", textEncoding: "utf-8", expectedLength: Int64(text.count),
+            fields: [PluginField(name: "location", value: target)])
+        try await client.wasRedirected(to: PluginChange(url: target), response: delivery.response(response))
         // Not taken: the caller wants to see the response itself, and then its body.
-        guard try delivery.begin(response) else { return }
-        try delivery.deliver(all: text)
-        try delivery.end()
+        guard try await delivery.begin(response) else { return }
+        try await delivery.deliver(all: text)
+        try await delivery.end()
     }
 
-    private func fail(_ failure: Failure, after count: Int64?, _ delivery: inout Delivery) throws(Interruption) {
-        if let count, try delivery.begin(Response(type: "application/octet-stream")) { try delivery.deliver(size: count) }
-        throw .failed(failure)
+    private func fail(_ failure: PluginError, after count: Int64?, _ delivery: inout Delivery) async throws {
+        if let count, try await delivery.begin(PluginResponse(mimeType: "application/octet-stream")) {
+            try await delivery.deliver(size: count)
+        }
+        throw failure
     }
 }

@@ -11,10 +11,9 @@ struct Pattern {
         block = (0..<piece + Self.period - 1).map { UInt8($0 % Self.period) }
     }
 
-    /// Calls `body` with the `count` bytes at that offset, where they lie.
-    func withPiece(at offset: Int64, count: Int, _ body: (borrowing RawSpan) throws(Interruption) -> Void) throws(Interruption) {
+    /// The `count` bytes at that offset; they are not copied.
+    func piece(at offset: Int64, count: Int) -> ArraySlice<UInt8> {
         let start = Int(offset % Int64(Self.period))
-        let bytes = unsafe block.span.bytes
-        try body(bytes.extracting(start..<start + count))
+        return block[start..<start + count]
     }
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPluginKit
+
 /// A request as one object of JSON (RFC 8259).
 enum RequestReport {
-    static func json(_ request: Request, body: [UInt8]) -> String {
+    static func json(_ request: PluginRequest, body: [UInt8]) -> String {
         let text = String(validating: body, as: UTF8.self)
         let fields = request.fields.map { "[\(string($0.name)),\(string($0.value))]" }
         let properties = request.properties.map { "\(string($0.name)):\(value($0.value))" }
         let members: [(String, String)] = [
-            ("url", string(request.url())),
+            ("url", string(request.urlWithoutUser())),
             ("method", string(request.method)),
             ("headers", "[\(fields.joined(separator: ","))]"),
             ("properties", "{\(properties.joined(separator: ","))}"),
@@ -18,7 +20,7 @@ enum RequestReport {
         return "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
     }
 
-    private static func value(_ value: Property.Value) -> String {
+    private static func value(_ value: PluginPropertyValue) -> String {
         switch value {
         case .text(let text): string(text)
         case .bytes(let bytes): "{\"base64\":\(string(Base64.encode(bytes)))}"

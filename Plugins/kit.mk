@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# How a plugin in Swift is built on the kit; its Makefile sets NAME (of the module), LIBRARY (the file) and SOURCES, and includes this.
+#   make -C Plugins/Echo OUT=/somewhere [EXTRA=-fsanitize=address]
+# A relative OUT begins at the plugin's folder.
+OUT ?= ../../.build/plugins
+SWIFTC ?= swiftc
+ROOT := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))/..
+INCLUDE := $(ROOT)/Sources/CPortolan/include
+HEADERS := $(wildcard $(INCLUDE)/*.modulemap $(INCLUDE)/portolan/*.h)
+KIT := $(wildcard $(ROOT)/Sources/PortolanPluginKit/*/*.swift)
+# A sanitizer's functions are the host's, which is built with it too; everything else has to be found at link time.
+SANITIZERS = $(patsubst -fsanitize=%,-sanitize=%,$(EXTRA))
+# The kit has a folder for each set of flags, so that a build for AddressSanitizer leaves the other alone.
+KITDIR = $(OUT)/kit$(subst =,-,$(SANITIZERS))-$(NAME)
+FLAGS = -parse-as-library -Osize -whole-module-optimization -swift-version 6 -strict-memory-safety -warnings-as-errors \
+	-enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault \
+	-enable-upcoming-feature MemberImportVisibility -enable-upcoming-feature NonisolatedNonsendingByDefault \
+	-Xfrontend -disable-implicit-string-processing-module-import -I $(INCLUDE) $(SANITIZERS)
+
+$(OUT)/$(LIBRARY): $(SOURCES) $(KITDIR)/libPortolanPluginKit.a $(ROOT)/Plugins/exports.map Makefile
+	$(SWIFTC) $(FLAGS) -emit-library -module-name $(NAME) -I $(KITDIR) -L $(KITDIR) $(SOURCES) -o $@ \
+		-Xlinker --version-script=$(ROOT)/Plugins/exports.map -Xlinker --as-needed -Xlinker --gc-sections -Xlinker -s \
+		-lswiftSynchronization -lFoundationEssentials -Xlinker -soname=$(LIBRARY) $(if $(SANITIZERS),,-Xlinker --no-undefined)
+
+$(KITDIR)/libPortolanPluginKit.a: $(KIT) $(HEADERS) $(ROOT)/Plugins/kit.mk
+	mkdir -p $(KITDIR)
+	$(SWIFTC) $(FLAGS) -emit-library -static -emit-module -emit-module-path $(KITDIR)/PortolanPluginKit.swiftmodule \
+		-module-name PortolanPluginKit -module-link-name PortolanPluginKit $(KIT) -o $@
