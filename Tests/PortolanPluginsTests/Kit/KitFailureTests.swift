@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+/// Whatever an author's code does, the host sees no broken rule, and each load has one end.
+@Suite(.timeLimit(.minutes(1))) struct KitFailureTests {
+    private let kit: Kit
+
+    init() throws { kit = try Kit() }
+
+    @Test(
+        arguments: [
+            ("no-response", .unknown), ("data-first", .unknown), ("two-responses", .unknown), ("data-after-trailers", .unknown),
+            ("interim-late", .unknown), ("redirect-late", .unknown), ("too-long", .badResponse), ("too-short", .truncated),
+            ("bad-mime", .badResponse), ("bad-status", .badResponse), ("bad-interim", .badResponse), ("bad-field", .badResponse),
+            ("bad-trailer", .badResponse), ("bad-length", .badResponse), ("bad-redirect", .badRedirect), ("bad-realm", .badResponse),
+            ("bad-sent", .unknown), ("bad-nest", .badRequest), ("two-questions", .unknown), ("confirms-nothing", .unknown),
+            ("throws-odd", .unknown), ("throws-long", .unknown), ("throws-empty", .badURL), ("throws-unpublished", .unknown),
+            ("throws-the-hosts", .unknown), ("throws-bad-domain", .unknown), ("throws-cancelled", .cancelled), ("nosuch", .notFound),
+            ("fail", .accessDenied), ("fail-later", .connectionLost),
+        ] as [(String, LoadError.Code)])
+    func aFailureHasItsCode(_ name: String, _ code: LoadError.Code) async throws {
+        let client = try await kit.run("kit:\(name)", RecordingClient(onChallenge: { _ in }))
+        #expect(client.error?.code == code)
+        let message = client.error?.message ?? ""
+        #expect(!message.isEmpty && message.utf8.count <= 4096 && !message.contains("\n"))
+    }
+
+    @Test func causesAndDomainsCross() async throws {
+        let cause = try await kit.run("kit:fail").error?.cause as? LoadError
+        #expect(cause == LoadError(.ioFailed, message: "EACCES"))
+        let own = try await kit.run("kit:fail-own").error
+        #expect(own?.domain == "org.example.tide" && own?.code.rawValue == 7)
+    }
+
+    @Test(arguments: [("data-first-ignored", "ok"), ("two-responses-ignored", "ok"), ("cancels-itself", "ok")])
+    func aMistakeThatIsCaughtIsNone(_ name: String, _ text: String) async throws {
+        let client = try await kit.run("kit:\(name)")
+        #expect(client.text == text)
+        #expect(client.events.last == .finished)
+    }
+
+    /// A reader that is slow, and a task that has cancelled itself: the end waits for the one, whatever the other did.
+    @Test func aTaskThatCancelsItselfStillEnds() async throws {
+        let box = AttemptBox()
+        let client = RecordingClient { _, event in
+            guard case .data = event else { return .keepGoing }
+            box.attempt?.resume()
+            return .pause
+        }
+        let attempt = try kit.start("kit:cancels-itself", client, heldIn: box)
+        try await kit.finish(attempt)
+        box.attempt = nil
+        #expect(attempt.breaches.isEmpty)
+    }
+
+    @Test func aTaskThatOutlivesItsLoadIsRefused() async throws {
+        let before = KitHandler.count("outlives")
+        let client = try await kit.run("kit:outlives")
+        #expect(client.events.last == .finished)
+        try await KitHandler.wait(for: "outlives", moreThan: before)
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPluginKit
+
+/// Loads of an author who has not read the contract. The host may not see a broken rule in any of them.
+extension KitHandler {
+    private struct Odd: Error, CustomStringConvertible { let description: String }
+
+    static let hostile: [String: Load] = [
+        "no-response": { _, _ in },
+        "data-first": { _, client in try await client.didLoad("x") },
+        "data-first-ignored": { _, client in
+            try? await client.didLoad("x")
+            try await answer("ok", client)
+        },
+        "two-responses": { _, client in
+            try await client.didReceive(PluginResponse())
+            try await client.didReceive(PluginResponse())
+        },
+        "two-responses-ignored": { _, client in
+            try await client.didReceive(PluginResponse())
+            try? await client.didReceive(PluginResponse())
+            try await client.didLoad("ok")
+        },
+        "data-after-trailers": { _, client in
+            try await client.didReceive(PluginResponse())
+            try await client.didReceiveTrailers([])
+            try await client.didLoad("x")
+        },
+        "interim-late": { _, client in
+            try await client.didReceive(PluginResponse())
+            try await client.didReceiveInterim(PluginResponse(status: 100))
+        },
+        "redirect-late": { _, client in
+            try await client.didReceive(PluginResponse())
+            try await client.wasRedirected(to: PluginChange(url: "kit:text"))
+        },
+        "too-long": { _, client in
+            try await client.didReceive(PluginResponse(expectedLength: 1))
+            try await client.didLoad("xy")
+        },
+        "too-short": { _, client in try await client.didReceive(PluginResponse(expectedLength: 1)) },
+        "bad-mime": { _, client in try await client.didReceive(PluginResponse(mimeType: "text plain")) },
+        "bad-status": { _, client in try await client.didReceive(PluginResponse(status: 100)) },
+        "bad-interim": { _, client in try await client.didReceiveInterim(PluginResponse(status: 200)) },
+        "bad-field": { _, client in try await client.didReceive(PluginResponse(fields: [PluginField(name: "a", value: "b\r\nc: d")])) },
+        "bad-trailer": { _, client in
+            try await client.didReceive(PluginResponse())
+            try await client.didReceiveTrailers([PluginField(name: "a b", value: "")])
+        },
+        "bad-length": { _, client in try await client.didReceive(PluginResponse(expectedLength: -2)) },
+        "bad-redirect": { _, client in try await client.wasRedirected(to: PluginChange(url: "//relative")) },
+        "bad-realm": { _, client in _ = try await client.ask(PluginChallenge(protocolName: "kit", host: "", realm: "a\nb")) },
+        "bad-sent": { _, client in try await client.didSend(total: -1) },
+        "bad-nest": { request, client in
+            for try await _ in client.load(PluginChange(url: "kit:text", method: "G T")) {}
+        },
+        "two-questions": { _, client in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<2 { group.addTask { _ = try await client.ask(PluginChallenge(protocolName: "kit", host: "")) } }
+                while try await group.next() != nil {}
+            }
+        },
+        "confirms-nothing": { _, client in try await client.cachedResponseIsValid() },
+        "throws-odd": { _, _ in throw Odd(description: "first\nsecond") },
+        "throws-long": { _, _ in throw Odd(description: String(repeating: "\u{1F30A}", count: 4000)) },
+        "throws-empty": { _, _ in throw PluginError(.badURL, message: "") },
+        "throws-unpublished": { _, _ in throw PluginError(PluginError.Code(rawValue: -4711), message: "odd") },
+        "throws-the-hosts": { _, _ in throw PluginError(PluginError.Code(rawValue: -30), message: "odd") },
+        "throws-bad-domain": { _, _ in throw PluginError(PluginError.Code(rawValue: 3), domain: "no domain", message: "odd") },
+        "throws-cancelled": { _, _ in throw CancellationError() },
+        "cancels-itself": { _, client in
+            try await client.didReceive(PluginResponse())
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            try await client.didLoad("ok")
+        },
+        // A task that outlives the load, and goes on calling.
+        "outlives": { request, client in
+            try await client.didReceive(PluginResponse())
+            Task.detached {
+                var refused = 0
+                while refused < 3 {
+                    do {
+                        try await client.didLoad("late")
+                        await Task.yield()
+                    } catch {
+                        refused += 1
+                    }
+                }
+                late.signalling { $0.append("outlives") }
+            }
+        },
+        // Does not mind that it is cancelled.
+        "deaf": { _, client in
+            try await client.didReceive(PluginResponse())
+            while true {
+                do {
+                    try await client.didLoad("x")
+                } catch {
+                    break
+                }
+            }
+            for _ in 0..<1000 { await Task.yield() }
+            try? await client.didLoad("y")
+            late.signalling { $0.append("deaf") }
+        },
+        "spins": { _, client in
+            try await client.didReceive(PluginResponse())
+            while !Task.isCancelled { await Task.yield() }
+        },
+        "never": { _, client in
+            try await client.didReceive(PluginResponse())
+            unsafe await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+        },
+    ]
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import Logging
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+/// The plugin of ``KitHandler`` behind the real host.
+struct Kit: Sendable {
+    let handler: any ProtocolHandler
+    private let instance: PluginInstance
+
+    init(_ json: String = "{}", logger: Logger = Logger(label: "tests")) throws {
+        guard let entry = unsafe KitHandler.entry(of: PORTOLAN_ABI_MAJOR) else {
+            throw LoadError(.pluginNotLoadable, message: "the kit gives no descriptor")
+        }
+        let descriptor = unsafe try PluginDescriptor(entry.pointee)
+        instance = unsafe try PluginInstance(
+            descriptor, configuration: PluginConfiguration(json: json),
+            extensions: { unsafe $0 == NestedTable.identifier ? UnsafeRawPointer(NestedTable.pointer) : nil }, logger: logger)
+        handler = PluginHandler(descriptor.handlers[0], of: instance, threads: .shared)
+    }
+
+    func waitUntilIdle() { instance.waitUntilIdle() }
+
+    func finish(_ attempt: TestAttempt) async throws {
+        try await Self.offPool {
+            attempt.waitUntilEnded()
+            waitUntilIdle()
+        }
+    }
+
+    func start(
+        _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil, heldIn box: AttemptBox? = nil,
+        _ change: (inout Request) throws -> Void = { _ in }
+    ) throws -> TestAttempt {
+        var request = try Request(url)
+        try change(&request)
+        let attempt = TestAttempt(handler, request, cached: cached, client: client)
+        box?.attempt = attempt.attempt
+        attempt.start()
+        return attempt
+    }
+
+    /// Waits on a thread of its own: some loads need one of Swift's, of which there may be two.
+    static func offPool<Value: Sendable>(_ wait: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                try PlatformThread.start { continuation.resume(with: Result { try wait() }) }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    /// Loads to the end, and judges it.
+    @discardableResult
+    func run(
+        _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil,
+        _ change: (inout Request) throws -> Void = { _ in }, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> RecordingClient {
+        let attempt = try start(url, client, cached: cached, change)
+        try await finish(attempt)
+        #expect(attempt.breaches.isEmpty, sourceLocation: sourceLocation)
+        #expect(client.events.filter(\.isEnd).count <= 1, sourceLocation: sourceLocation)
+        return client
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import HTTPTypes
+import Logging
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+/// What a load on the kit can do, behind the real host.
+@Suite(.timeLimit(.minutes(1))) struct KitLoadTests {
+    private let kit: Kit
+
+    init() throws { kit = try Kit() }
+
+    @Test(arguments: [
+        ("text", "ahoy"), ("empty", ""), ("detached", String(repeating: "x", count: 20)), ("actor", "actor"), ("main", "main"),
+        ("sleep", "woken"), ("log", "logged"), ("children", String(repeating: "x", count: 400)), ("settings", "- -1"),
+    ])
+    func theBytesArrive(_ name: String, _ text: String) async throws {
+        let client = try await kit.run("kit:\(name)")
+        #expect(client.text == text)
+        #expect(client.events.last == .finished)
+    }
+
+    @Test func everyEventCrosses() async throws {
+        let client = try await kit.run("kit:all")
+        #expect(
+            client.events == [.step(.connected), .interim(103), .response(4), .data(2), .data(2), .trailers, .finished])
+        let response = try #require(client.response)
+        #expect(response.status?.code == 200 && response.mimeType?.essence == "text/csv" && response.textEncodingName == "utf-8")
+        #expect(response.suggestedFilename == "a.csv" && "\(response.url)" == "kit:elsewhere")
+        #expect(client.trailers?[HTTPField.Name("x-sum")!] == "1")
+    }
+
+    @Test func aHeadNeedsNoBody() async throws {
+        #expect(try await kit.run("kit:head") { $0.method = .head }.events == [.response(7), .finished])
+    }
+
+    @Test func aPropertyHasItsType() async throws {
+        let right = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .integer(10) }
+        #expect(right.bytes.count == 1000)
+        let wrong = try await kit.run("kit:pieces") { $0.properties["org.portolan.kit.piece"] = .text("10") }
+        #expect(wrong.error?.code == .badRequest)
+        #expect(wrong.error?.message == "the property org.portolan.kit.piece is to be an integer")
+    }
+
+    @Test func aSlowReaderIsWaitedFor() async throws {
+        let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
+        let attempt = try kit.start("kit:pieces", client)
+        for count in 1...100 {
+            client.wait { $0.filter { $0 == .data(1) }.count >= count }
+            #expect(client.events.count == 1 + count)
+            attempt.attempt.resume()
+        }
+        try await kit.finish(attempt)
+        #expect(attempt.breaches.isEmpty)
+        #expect(client.events.last == .finished)
+    }
+
+    /// Paused by the response, and by the last byte: each is an end of a wait of its own.
+    @Test(arguments: ["text", "children", "detached", "all"]) func aReaderMayPauseAtEveryEvent(_ name: String) async throws {
+        let box = AttemptBox()
+        let client = RecordingClient { _, event in
+            switch event {
+            case .data, .response:
+                box.attempt?.resume()
+                return .pause
+            default: return .keepGoing
+            }
+        }
+        let attempt = try kit.start("kit:\(name)", client, heldIn: box)
+        try await kit.finish(attempt)
+        box.attempt = nil
+        #expect(attempt.breaches.isEmpty)
+        #expect(client.events.last == .finished)
+    }
+
+    @Test(arguments: [true, false]) func aRedirectIsTakenOrNot(_ isTaken: Bool) async throws {
+        let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
+        let attempt = try kit.start("kit:redirect", client)
+        client.wait { $0.count == 1 }
+        if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
+        try await kit.finish(attempt)
+        let redirect = RecordingClient.Event.redirect("kit:text")
+        #expect(client.events == (isTaken ? [redirect] : [redirect, .response(12), .data(12), .finished]))
+        #expect(attempt.breaches.isEmpty)
+    }
+
+    @Test func aBareRedirectThatIsNotFollowedFails() async throws {
+        #expect(try await kit.run("kit:redirect-bare").error?.code == .badRedirect)
+    }
+
+    @Test func theUploadComesBack() async throws {
+        let body = (0..<2500).map { UInt8($0 % 251) }
+        let client = try await kit.run("kit:upload") { $0.body = .bytes(body) }
+        #expect(client.bytes == body)
+        #expect(client.events.filter { if case .sent = $0 { true } else { false } } == [.sent(1000), .sent(2000), .sent(2500)])
+        #expect(try await kit.run("kit:twice") { $0.body = .text("ab") }.text == "abab")
+    }
+
+    @Test func aSlowUploadIsWaitedFor() async throws {
+        let source = HandFedBody()
+        let attempt = try kit.start("kit:upload") { $0.body = source.body(length: nil) }
+        for count in 1...3 {
+            source.feed([UInt8(count)])
+            attempt.client.wait { $0.count == 1 + 2 * count }
+        }
+        source.finish()
+        try await kit.finish(attempt)
+        #expect(attempt.client.bytes == [1, 2, 3])
+        #expect(attempt.breaches.isEmpty)
+    }
+
+    @Test func aBodyThatFailsFailsTheLoadWithItsCause() async throws {
+        let source = HandFedBody()
+        source.fail(LoadError(.ioFailed, message: "the disk went away"))
+        let client = try await kit.run("kit:upload") { $0.body = source.body(length: nil) }
+        #expect(client.error?.code == .bodyFailed)
+        #expect((client.error?.cause as? LoadError)?.message == "the disk went away")
+    }
+
+    @Test(arguments: [true, false]) func aQuestionIsAnsweredAtOnceOrLater(_ isLater: Bool) async throws {
+        let answer = ChallengeAnswer.use(.password(user: "ü", password: "p"))
+        let client = isLater ? RecordingClient() : RecordingClient(onChallenge: { $0.answer(answer) })
+        let attempt = try kit.start("kit:ask", client)
+        if isLater { client.waitForChallenge().answer(answer) }
+        try await kit.finish(attempt)
+        #expect(client.text == "ü:p")
+        #expect(attempt.breaches.isEmpty)
+    }
+
+    @Test(arguments: [(ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.performDefault, .authenticationRequired)])
+    func everyOtherAnswerFails(_ answer: ChallengeAnswer, _ code: LoadError.Code) async throws {
+        #expect(try await kit.run("kit:ask", RecordingClient(onChallenge: { $0.answer(answer) })).error?.code == code)
+    }
+
+    @Test func aQuestionThatIsGivenUpIsWithdrawn() async throws {
+        let client = try await kit.run("kit:ask-in-vain")
+        #expect(client.events.contains(.challengeWithdrawn))
+        #expect(client.text == "gave up")
+    }
+
+    @Test func aStoredResponseIsReadAndConfirmed() async throws {
+        let cached = CachedResponse(response: Response(url: try Request("kit:confirm").url), body: .text("stored"))
+        #expect(try await kit.run("kit:confirm", cached: cached).events == [.confirmed, .finished])
+        #expect(try await kit.run("kit:confirm").error?.code == .badRequest)
+    }
+
+    @Test func settingsAreDecodedAndNamedWhereTheyDoNotFit() async throws {
+        let log = RecordingLog()
+        let kit = try Kit(#"{"greeting": "hi", "limits": {"depth": 4}}"#, logger: log.logger)
+        #expect(try await kit.run("kit:settings").text == "hi 4")
+        #expect(log.all.contains("info org.portolan.kit: started with hi"))
+        for (json, name) in [
+            (#"{"count": "4"}"#, "'count'"), (#"{"limits": {"depth": true}}"#, "'limits.depth'"),
+            (#"{"greeting": "refuse"}"#, "'greeting'"),
+        ] {
+            let error = #expect(throws: LoadError.self) { try Kit(json) }
+            #expect(error?.code == .pluginRefused)
+            #expect(error?.message.contains(name) == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test func theLogTakesOneLine() async throws {
+        let log = RecordingLog()
+        try await Kit(logger: log.logger).run("kit:log")
+        #expect(log.all.contains { $0.hasPrefix("warning org.portolan.kit: two") && !$0.contains("\n") })
+    }
+
+    @Test func questionsAreAnswered() async throws {
+        #expect(try !kit.handler.canInit(Request("kit:declined")))
+        #expect(try kit.handler.canInit(Request("kit:text")))
+        let canonical = try kit.handler.canonicalRequest(for: Request("kit:text?x"))
+        #expect("\(canonical.url)" == "kit:text")
+        #expect(canonical.fields[HTTPField.Name("x-canonical")!] == "1")
+        #expect(try kit.handler.canonicalRequest(for: Request("kit:text")).fields.isEmpty)
+    }
+
+    @Test func theEntryIsTheSameEachTimeAndForThisVersionAlone() {
+        func address(_ major: UInt32) -> UInt { unsafe UInt(bitPattern: KitHandler.entry(of: major)) }
+        #expect(address(PORTOLAN_ABI_MAJOR) != 0 && address(PORTOLAN_ABI_MAJOR) == address(PORTOLAN_ABI_MAJOR))
+        #expect(address(PORTOLAN_ABI_MAJOR + 1) == 0)
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Testing
+
+/// Loads inside loads of the kit.
+@Suite(.timeLimit(.minutes(1))) struct KitNestedTests {
+    private let stub = StubHandler()
+    private let kit: Kit
+    private let loader: Loader
+
+    init() throws {
+        kit = try Kit()
+        let registry = ProtocolRegistry()
+        registry.register(stub)
+        registry.register(kit.handler)
+        loader = Loader(configuration: Loader.Configuration(), registry: registry)
+    }
+
+    private func waitUntilIdle() {
+        kit.waitUntilIdle()
+        stub.waitUntilIdle()
+    }
+
+    @Test(arguments: ["kit:nest?stub:1000000", "kit:nest?kit:nest?stub:1000000"])
+    func theInnerBytesArrive(_ url: String) throws {
+        let (data, response) = try loader.waitForData(for: Request(url))
+        #expect(data.count == 1_000_000 && data.allSatisfy { $0 == 7 })
+        #expect(response.mimeType?.essence == "application/octet-stream")
+        waitUntilIdle()
+    }
+
+    @Test(arguments: ["kit:nest?stub:0?fail", "kit:nest?stub:500000?fail", "kit:nest?kit:nest?stub:500000?fail"])
+    func anInnerFailureIsTheOutersCause(_ url: String) throws {
+        let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }
+        #expect(error?.code == StubHandler.failure.code, "\(String(describing: error))")
+        var root = error
+        while let cause = root?.cause as? LoadError { root = cause }
+        #expect(root == StubHandler.failure && error != StubHandler.failure)
+        waitUntilIdle()
+    }
+
+    @Test(arguments: ["kit:nest?nosuch:x", "kit:nest?/relative"]) func whatCantBeOpenedFails(_ url: String) throws {
+        #expect(#expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }?.cause != nil)
+        waitUntilIdle()
+    }
+
+    /// The rest hangs: whoever holds the inner load no more has closed it.
+    @Test func oneThatIsLetGoIsClosed() throws {
+        let (data, _) = try loader.waitForData(for: Request("kit:nest-first-piece?stub:10000?hang"))
+        #expect(String(decoding: data, as: UTF8.self) == "enough")
+        waitUntilIdle()
+    }
+
+    @Test func stoppingTheOuterStopsTheInner() async throws {
+        let (bytes, _) = try await loader.bytes(for: Request("kit:nest?stub:10000?hang"))
+        for try await chunk in bytes {
+            #expect(!chunk.isEmpty)
+            break
+        }
+        bytes.task.cancel()
+        waitUntilIdle()
+    }
+
+    @Test func aThousandAtOnceAllEnd() throws {
+        let request = try Request("kit:nest?kit:nest?stub:20000")
+        let ends = Monitor<[Int]>([])
+        for _ in 0..<1000 {
+            loader.load(request) { result in
+                let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
+                ends.signalling { $0.append(count) }
+            }
+        }
+        #expect(Set(ends.wait { $0.count == 1000 ? $0 : nil }) == [20000])
+        waitUntilIdle()
+    }
+}
