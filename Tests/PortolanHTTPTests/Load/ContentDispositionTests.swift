@@ -67,7 +67,8 @@ import Testing
         var parser = ResponseHeadParser(limits: HTTPLimits())
         var offset = 0
         let head = try #require(try unsafe parser.parse(bytes.span.bytes, from: &offset))
-        let answer = Answer(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil)
+        var type = ParsedType()
+        let answer = Answer(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil, type: &type)
         #expect(answer.response.suggestedFilename == "a")
     }
 }
