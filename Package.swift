@@ -46,6 +46,7 @@ let package = Package(
         .systemLibrary(name: "CExtendedAttributes"),
         .systemLibrary(name: "CPortolanEpoll"),
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -55,9 +56,12 @@ let package = Package(
             name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", "CPortolanEpoll", "CSecureGetenv", httpTypes, logging] + nio,
             swiftSettings: strict),
         .target(
+            name: "PortolanBinding", dependencies: ["PortolanCore", "PortolanJSON", "CPortolanFFI", httpTypes, logging],
+            swiftSettings: strict),
+        .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "CPortolan", "CSecureGetenv", "PortolanJSON", httpTypes, logging,
+                "PortolanCore", "PortolanBinding", "CPortolan", "CSecureGetenv", "PortolanJSON", httpTypes, logging,
             ],
             swiftSettings: strict),
         .target(

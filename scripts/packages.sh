@@ -18,6 +18,7 @@ need gzip gzip
 need pkg-config pkg-config
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
 pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
+pkg-config --exists libffi 2>/dev/null || missing+=(libffi-dev)
 case ${1:-} in
 run)
     # For the server that `make run` starts.
@@ -25,6 +26,9 @@ run)
     need openssl openssl
     ;;
 test)
+    # What the manifests in Plugins/ bind.
+    [ -e "/usr/lib/$(cc -print-multiarch)/libcurl.so.4" ] || missing+=(libcurl4)
+    [ -e "/usr/lib/$(cc -print-multiarch)/libmagic.so.1" ] || missing+=(libmagic1)
     # The tests judge manifests by their JSON Schema with it, too.
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema)
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)

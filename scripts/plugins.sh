@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds each plugin in Plugins/ with its own Makefile, and puts library and manifest into FOLDER/NAME/.
+# Builds each plugin in Plugins/ with its own Makefile, and puts library and manifest into FOLDER/NAME/. What binds a library of the system has none of
+# its own: there the manifest is all.
 #   scripts/plugins.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +13,12 @@ for source in Plugins/*/; do
     name=$(basename "$source")
     manifest=$source$name.plugin.json
     [ -e "$manifest" ] || { echo "$source has no manifest: name it $name.plugin.json, after its folder" >&2; exit 1; }
+    if [ ! -e "${source}Makefile" ] && grep -q '^    "library": "system"' "$manifest"; then
+        mkdir -p "$out/$name"
+        cp "$manifest" "$out/$name/"
+        echo "plugin $name: $out/$name, without code"
+        continue
+    fi
     [ -e "${source}Makefile" ] || { echo "$source has no Makefile: write one that builds its library into OUT, as Plugins/Template's does" >&2; exit 1; }
     library=$(sed -n 's/^ *"library": *"\([^"]*\)".*/\1/p' "$manifest")
     [ -n "$library" ] || { echo "$manifest names no \"library\"" >&2; exit 1; }

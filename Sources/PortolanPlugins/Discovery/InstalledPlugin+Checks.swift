@@ -27,6 +27,7 @@ extension InstalledPlugin {
     private func resolvedLibrary() throws(PluginProblem) -> String {
         var (trusted, indifferent) = (TrustedPaths(), TrustedPaths(owner: nil))
         let path = try isNamedByUser ? indifferent.resolve(libraryPath) : trusted.resolve(libraryPath)
+        if manifest.bindsSystemLibrary { return path }
         let folder = try indifferent.resolve(folder)
         guard path.utf8.starts(with: (folder == "/" ? "/" : folder + "/").utf8) else {
             throw PluginProblem(

@@ -27,7 +27,9 @@ public struct InstalledPlugin: Sendable {
     public var identifier: String { manifest.identifier }
     /// Where the manifest lies.
     public var folder: String { Folder.parent(of: manifestPath) ?? "." }
-    public var libraryPath: String { "\(folder)/\(manifest.library)" }
+    public var libraryPath: String {
+        manifest.bindsSystemLibrary ? SystemLibrary.path(of: manifest.library) : "\(folder)/\(manifest.library)"
+    }
 
     private static let hostVersion = SemanticVersion(portolanVersion)
 
@@ -102,6 +104,7 @@ public struct InstalledPlugin: Sendable {
         } catch {
             throw LoadError(error)
         }
+        if let binding = manifest.binding { return try open(binding, at: path, configuration, logger) }
         return try Plugin(contentsOf: path, configuration: configuration, logger: logger) { descriptor throws(PluginProblem) in
             try checkAgreement(with: descriptor)
         }

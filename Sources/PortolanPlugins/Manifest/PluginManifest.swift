@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import PortolanBinding
 public import PortolanCore
 import PortolanJSON
 
@@ -14,7 +15,7 @@ public struct PluginManifest: Hashable, Sendable {
     public let version: SemanticVersion
     /// One line for people.
     public let summary: String?
-    /// The library's path from the manifest's folder, where it lies.
+    /// The library's path from the manifest's folder, where it lies; of a system's library that is bound, its name.
     public let library: String
     /// The library's digest, in lower-case hexadecimal, where the manifest pins it.
     public let sha256: String?
@@ -26,6 +27,11 @@ public struct PluginManifest: Hashable, Sendable {
     public let settings: [PluginSetting]
     /// `nil` also where a search has found the manifest: ``InstalledPlugin/readingConformance()``.
     public let conformance: ConformanceSection?
+    /// What makes a handler of a library that is no plugin; `nil` for plugins.
+    package let binding: BindingProgram?
+
+    /// Whether the library is one of the system's, and not in the manifest's folder.
+    public var bindsSystemLibrary: Bool { binding?.source.isSystemLibrary == true }
 
     /// How files with a manifest in them are named.
     public static let fileNameEnd = ".plugin.json"
@@ -36,7 +42,7 @@ public struct PluginManifest: Hashable, Sendable {
 extension PluginManifest {
     static let names = [
         "$schema", "identifier", "name", "vendor", "version", "description", "library", "sha256", "schemes", "hostVersions", "settings",
-        "conformance",
+        "conformance", "binding",
     ]
 
     /// Reads a manifest: JSON5, in UTF-8.
@@ -69,8 +75,16 @@ extension PluginManifest {
             return version
         }
         summary = try object.optional("description") { value throws(ManifestProblem) in try value.line() }
+        let source = try object.optional("binding") { value throws(ManifestProblem) in try BindingSource(value) }
         library = try object.required("library") { value throws(ManifestProblem) in
-            try value.text("which is no path into the manifest's own folder: no '..', no '/' in front (MANIF-03)") { Self.isInnerPath($0) }
+            if source?.isSystemLibrary == true {
+                return try value.text("which is no file name of a library of the system, as in libz.so.1") {
+                    Self.isInnerPath($0) && !$0.utf8.contains(UInt8(ascii: "/")) && $0.utf8.count <= 255
+                }
+            }
+            return try value.text("which is no path into the manifest's own folder: no '..', no '/' in front (MANIF-03)") {
+                Self.isInnerPath($0)
+            }
         }
         sha256 = try object.optional("sha256") { value throws(ManifestProblem) in try value.sha256() }
         schemes = try object.required("schemes") { value throws(ManifestProblem) in try SchemeSet(value) }
@@ -82,9 +96,25 @@ extension PluginManifest {
         }
         settings =
             try object.optional("settings") { value throws(ManifestProblem) in try Self.settings(value) } ?? []
+        let declared = settings
+        binding = try source.map { source throws(ManifestProblem) in try Self.check(source, declared) }
+        if binding != nil, case .any = schemes {
+            throw ManifestProblem("is \"any\", and a binding serves schemes of its own; name them", at: JSONPath()["schemes"])
+        }
         conformance =
             includingConformance
             ? try object.optional("conformance") { value throws(ManifestProblem) in try ConformanceSection(value) } : nil
+    }
+
+    /// What can be known of a binding without its library.
+    private static func check(_ source: BindingSource, _ settings: [PluginSetting]) throws(ManifestProblem) -> BindingProgram {
+        do throws(BindingProblem) {
+            return try BindingProgram(
+                checking: source,
+                settings: settings.map { ($0.name, $0.kind.example, $0.defaultValue != nil || $0.isRequired) })
+        } catch {
+            throw ManifestProblem(error.detail, at: error.path.inside(.member("binding")))
+        }
     }
 
     private static func settings(_ value: JSONValue) throws(ManifestProblem) -> [PluginSetting] {

@@ -106,6 +106,16 @@ extension PluginSetting {
 }
 
 extension PluginSetting.Kind {
+    /// A value of this kind.
+    var example: PropertyValue {
+        switch self {
+        case .string: .text("")
+        case .integer: .integer(0)
+        case .number: .real(0)
+        case .boolean: .truth(false)
+        }
+    }
+
     var words: String {
         switch self {
         case .string: "a string"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
+import PortolanBinding
 public import PortolanCore
 
 /// A plugin library that was loaded, and one instance of it that was started.
@@ -18,7 +19,7 @@ public struct Plugin: Sendable {
     public let version: String
     /// In the order in which they are to be registered, so that the last is asked first.
     public let handlers: [any ProtocolHandler]
-    private let instance: PluginInstance
+    private let loads: any LoadsOfPlugin
 
     /// Loads the library at `path`, checks it, and starts an instance.
     ///
@@ -43,7 +44,8 @@ public struct Plugin: Sendable {
     ) throws(LoadError) {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: path))
         do throws(PluginProblem) { try agree(descriptor) } catch { throw LoadError(error) }
-        instance = unsafe try PluginInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
+        let instance = unsafe try PluginInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
+        loads = instance
         identifier = descriptor.identifier
         name = descriptor.name
         vendor = descriptor.vendor
@@ -51,9 +53,16 @@ public struct Plugin: Sendable {
         handlers = descriptor.handlers.map { [instance] in PluginHandler($0, of: instance, threads: threads) }
     }
 
+    /// A library that is no plugin, and that a manifest binds.
+    init(_ manifest: PluginManifest, _ instance: BindingInstance, threads: LoadThreads = LoadThreads(limit: 64)) {
+        loads = instance
+        (identifier, name, vendor, version) = (manifest.identifier, manifest.name, manifest.vendor, manifest.version.description)
+        handlers = [BoundHandler(manifest.identifier, manifest.schemes, instance, threads: threads)]
+    }
+
     /// Waits until none of its loads is left, that is, until each was destroyed. For tests and orderly ends; not for event loops.
     package func waitUntilIdle() {
-        instance.waitUntilIdle()
+        loads.waitUntilIdle()
     }
 
     /// What this host offers beyond the contract.
@@ -64,3 +73,11 @@ public struct Plugin: Sendable {
         }
     }
 }
+
+/// What holds the loads of a plugin.
+private protocol LoadsOfPlugin: Sendable {
+    func waitUntilIdle()
+}
+
+extension PluginInstance: LoadsOfPlugin {}
+extension BindingInstance: LoadsOfPlugin {}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanJSON
+
+/// Something in a binding that can't be: where in the manifest's `binding`, what is wrong, and how to mend it.
+package struct BindingProblem: Error, Equatable {
+    /// From the value of `binding`; filled from the inside out.
+    package private(set) var path: JSONPath
+    /// One line.
+    package let detail: String
+
+    package init(_ detail: String, at path: JSONPath = JSONPath()) {
+        self.detail = detail
+        self.path = path
+    }
+
+    fileprivate func inside(_ step: JSONPath.Step) -> Self {
+        var problem = self
+        problem.path = path.inside(step)
+        return problem
+    }
+}
+
+/// Runs `body` for the value at `step`, and says so of its problems.
+func at<Value>(_ step: JSONPath.Step, _ body: () throws(BindingProblem) -> Value) throws(BindingProblem) -> Value {
+    do throws(BindingProblem) {
+        return try body()
+    } catch {
+        throw error.inside(step)
+    }
+}
+
+extension Sequence {
+    /// `transform` of each, with its place in what is wrong.
+    func mapAt<Value>(
+        _ step: (Int, Element) -> JSONPath.Step, _ transform: (Element) throws(BindingProblem) -> Value
+    ) throws(BindingProblem) -> [Value] {
+        var values: [Value] = []
+        for (index, element) in enumerated() {
+            values.append(try at(step(index, element)) { () throws(BindingProblem) in try transform(element) })
+        }
+        return values
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanCore
+
+/// The handler that a binding makes of a library; the loader takes it for any other plugin's.
+package final class BoundHandler: ProtocolHandler {
+    package let identifier: String
+    package let schemes: SchemeSet
+    package var traits: HandlerTraits { .blocking }
+    private let instance: BindingInstance
+    private let threads: LoadThreads
+
+    package init(_ identifier: String, _ schemes: SchemeSet, _ instance: BindingInstance, threads: LoadThreads) {
+        self.identifier = identifier
+        self.schemes = schemes
+        self.instance = instance
+        self.threads = threads
+    }
+
+    package func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        HeldLoad(BoundLoad(request, client: client, instance: instance, threads: threads))
+    }
+}
+
+/// A load that is dropped is stopped.
+private final class HeldLoad: StallExplaining {
+    private let load: BoundLoad
+
+    init(_ load: BoundLoad) {
+        self.load = load
+    }
+
+    deinit { load.stop() }
+
+    func startLoading() { load.start() }
+    func stopLoading() { load.stop() }
+    func resumeLoading() { load.resume() }
+    var stallReason: String? { load.stallReason.map { "\($0) (\(load.libraryName))" } }
+}

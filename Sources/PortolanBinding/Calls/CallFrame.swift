@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where the arguments of one call lie while it runs; used again by the next.
+@safe
+final class CallFrame {
+    static let capacity = 2 * Signature.parameterLimit
+
+    /// One for each argument.
+    let cells: UnsafeMutablePointer<UInt64>
+    /// Where each argument lies, for libffi.
+    let places: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+    /// What functions put out, by argument.
+    let outputs: UnsafeMutablePointer<UInt64>
+    let result: UnsafeMutablePointer<UInt64>
+    /// Of bytes and buffers, by argument.
+    var lengths = [Int](repeating: 0, count: CallFrame.capacity)
+
+    init() {
+        unsafe cells = .allocate(capacity: Self.capacity)
+        unsafe outputs = .allocate(capacity: Self.capacity)
+        unsafe places = .allocate(capacity: Self.capacity)
+        unsafe result = .allocate(capacity: 1)
+        for index in 0..<Self.capacity { unsafe (places + index).initialize(to: UnsafeMutableRawPointer(cells + index)) }
+    }
+
+    deinit {
+        unsafe cells.deallocate()
+        unsafe outputs.deallocate()
+        unsafe places.deallocate()
+        unsafe result.deallocate()
+    }
+
+    /// Puts an address where argument `index` lies.
+    func set(_ index: Int, _ address: UInt) {
+        unsafe UnsafeMutableRawPointer(cells + index).storeBytes(of: address, as: UInt.self)
+    }
+
+    /// Lets argument `index` point to a place of its own, which holds zeros.
+    func setOutput(_ index: Int) {
+        unsafe outputs[index] = 0
+        unsafe set(index, UInt(bitPattern: outputs + index))
+    }
+}
+
+extension ScalarType {
+    /// Stores an integer or a truth value that fits.
+    func store(integer value: Int128, _ place: UnsafeMutableRawPointer) {
+        switch width {
+        case 1: unsafe place.storeBytes(of: UInt8(truncatingIfNeeded: value), as: UInt8.self)
+        case 2: unsafe place.storeBytes(of: UInt16(truncatingIfNeeded: value), as: UInt16.self)
+        case 4: unsafe place.storeBytes(of: UInt32(truncatingIfNeeded: value), as: UInt32.self)
+        default: unsafe place.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
+        }
+    }
+
+    func store(real value: Double, _ place: UnsafeMutableRawPointer) {
+        if self == .float {
+            unsafe place.storeBytes(of: Float(value), as: Float.self)
+        } else {
+            unsafe place.storeBytes(of: value, as: Double.self)
+        }
+    }
+
+    /// What C has put in memory.
+    func load(_ place: UnsafeRawPointer) -> Value {
+        switch self {
+        case .bool: .truth(unsafe place.load(as: UInt8.self) != 0)
+        case .float: .real(Double(unsafe place.load(as: Float.self)))
+        case .double: .real(unsafe place.load(as: Double.self))
+        case .int8: .integer(Int128(unsafe place.load(as: Int8.self)))
+        case .uint8: .integer(Int128(unsafe place.load(as: UInt8.self)))
+        case .int16: .integer(Int128(unsafe place.load(as: Int16.self)))
+        case .uint16: .integer(Int128(unsafe place.load(as: UInt16.self)))
+        case .int32, .int: .integer(Int128(unsafe place.load(as: Int32.self)))
+        case .uint32, .uint: .integer(Int128(unsafe place.load(as: UInt32.self)))
+        case .int64: .integer(Int128(unsafe place.load(as: Int64.self)))
+        case .uint64: .integer(Int128(unsafe place.load(as: UInt64.self)))
+        case .size, .ulong: .integer(Int128(unsafe place.load(as: UInt.self)))
+        case .ssize, .long: .integer(Int128(unsafe place.load(as: Int.self)))
+        }
+    }
+
+    /// What libffi has put where a result goes: integers come widened to a word.
+    func loadResult(_ place: UnsafePointer<UInt64>) -> Value {
+        guard isInteger || self == .bool else { return unsafe load(UnsafeRawPointer(place)) }
+        let word = unsafe place.pointee
+        if self == .bool { return .truth(UInt8(truncatingIfNeeded: word) != 0) }
+        let bits = UInt64(64 - width * 8)
+        return .integer(isSigned ? Int128(Int64(bitPattern: word << bits) >> Int64(bits)) : Int128((word << bits) >> bits))
+    }
+}

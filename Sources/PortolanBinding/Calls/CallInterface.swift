@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanFFI
+
+/// How libffi calls a function of one signature: prepared once, used by every call (`ffi_prep_cif`, `ffi_prep_cif_var`).
+@safe
+package final class CallInterface: @unchecked Sendable {  // … because libffi only reads it once it is prepared
+    private let interface: UnsafeMutablePointer<ffi_cif>
+    private let types: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
+    let argumentCount: Int
+
+    /// - Parameter fixedCount: how many parameters stand before the `...`; `nil` where there is none.
+    /// - Throws: what libffi has against it.
+    init(result: ForeignType, parameters: [ForeignType], fixedCount: Int? = nil) throws(BindingProblem) {
+        unsafe interface = .allocate(capacity: 1)
+        unsafe types = .allocate(capacity: max(parameters.count, 1))
+        argumentCount = parameters.count
+        for (index, type) in parameters.enumerated() { unsafe (types + index).initialize(to: type.pointer) }
+        let status =
+            if let fixedCount {
+                unsafe ffi_prep_cif_var(
+                    interface, FFI_DEFAULT_ABI, UInt32(fixedCount), UInt32(parameters.count), result.pointer, types)
+            } else {
+                unsafe ffi_prep_cif(interface, FFI_DEFAULT_ABI, UInt32(parameters.count), result.pointer, types)
+            }
+        guard status == FFI_OK else {
+            throw BindingProblem("can't be called on this machine: libffi has no such call (status \(status.rawValue))")
+        }
+    }
+
+    deinit {
+        unsafe types.deallocate()
+        unsafe interface.deallocate()
+    }
+
+    package typealias Function = @convention(c) () -> Void
+
+    /// Calls `function`.
+    ///
+    /// - Parameters:
+    ///   - arguments: where each argument lies; as many as there are parameters.
+    ///   - result: room for eight bytes; integers narrower than that arrive widened.
+    @inline(__always)
+    package func call(
+        _ function: Function, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>, _ result: UnsafeMutablePointer<UInt64>
+    ) {
+        unsafe ffi_call(interface, function, result, arguments)
+    }
+
+    /// Makes `closure` a function of this signature, which calls `body` with `context` (`ffi_prep_closure_loc`).
+    func prepare(
+        _ closure: UnsafeMutablePointer<ffi_closure>, at code: UnsafeMutableRawPointer, _ context: UnsafeMutableRawPointer,
+        _ body: @escaping Body
+    ) -> Bool {
+        unsafe ffi_prep_closure_loc(closure, interface, body, context, code) == FFI_OK
+    }
+
+    typealias Body =
+        @convention(c) (
+            UnsafeMutablePointer<ffi_cif>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+            UnsafeMutableRawPointer?
+        ) -> Void
+}

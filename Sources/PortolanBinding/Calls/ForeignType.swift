@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanFFI
+
+/// What libffi has to know of a type.
+enum ForeignType: Hashable, Sendable {
+    case void, pointer
+    case scalar(ScalarType)
+
+    init(_ type: CType) {
+        switch type {
+        case .scalar(let scalar): self = .scalar(scalar)
+        case .text, .pointer: self = .pointer
+        }
+    }
+
+    init(_ result: Signature.Result) {
+        switch result {
+        case .void: self = .void
+        case .value(let type, _): self.init(type)
+        case .bytes: self = .pointer
+        }
+    }
+
+    init(_ operand: Operand) {
+        switch operand {
+        case .value(_, let type): self.init(type)
+        case .length(_, let scalar): self = .scalar(scalar)
+        case .out, .bytes, .buffer, .outBytes, .outLength, .callback, .user: self = .pointer
+        }
+    }
+
+    /// As a callback gets it.
+    init(_ parameter: Parameter) {
+        if case .value(let type) = parameter.kind { self.init(type) } else { self = .pointer }
+    }
+
+    var pointer: UnsafeMutablePointer<ffi_type> {
+        switch self {
+        case .void: unsafe portolan_ffi_void()
+        case .pointer: unsafe portolan_ffi_pointer()
+        case .scalar(.float): unsafe portolan_ffi_float()
+        case .scalar(.double): unsafe portolan_ffi_double()
+        case .scalar(let scalar): unsafe portolan_ffi_integer(Int32(scalar.width), scalar.isSigned ? 1 : 0)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanJSON
+
+/// A call whose function was found, ready to be made.
+@safe
+struct LinkedCall: @unchecked Sendable {  // … because a library that was opened stays
+    let call: Call
+    let name: String
+    let interface: CallInterface
+    let function: CallInterface.Function
+    /// Takes the result's pointer back.
+    let free: (interface: CallInterface, function: CallInterface.Function)?
+}
+
+/// A step with its calls.
+struct LinkedStep: Sendable {
+    let step: Step
+    let call, cleanup, text: LinkedCall?
+}
+
+/// A program whose functions were found in a library: what every load of it shares.
+@safe
+final class LinkedProgram: @unchecked Sendable {  // … because nothing of it changes
+    let program: BindingProgram
+    let setup, steps: [LinkedStep]
+    let stop: LinkedCall?
+    let callbackInterfaces: [CallInterface]
+
+    /// - Parameter symbol: the address of a function, or `nil`.
+    /// - Throws: a function that is not there, or that can't be called.
+    init(_ program: BindingProgram, symbol: (String) -> UnsafeMutableRawPointer?) throws(BindingProblem) {
+        self.program = program
+        var linker = Linker(program)
+        for function in program.functions {
+            try at(.member("functions")) { () throws(BindingProblem) in
+                guard let address = unsafe symbol(function.name) else {
+                    throw BindingProblem(
+                        "the library has no function '\(function.name)'; check its name and version", at: JSONPath()[function.name].name)
+                }
+                unsafe linker.addresses.append(unsafeBitCast(address, to: CallInterface.Function.self))
+            }
+        }
+        setup = try program.setup.mapAt({ index, _ in .element(index) }) { step throws(BindingProblem) in try linker.link(step) }
+        steps = try program.steps.mapAt({ index, _ in .element(index) }) { step throws(BindingProblem) in try linker.link(step) }
+        stop = if case .function(let call) = program.stop { try linker.link(call) } else { nil }
+        callbackInterfaces = try program.callbacks.mapAt({ .member($1.name) }) { callback throws(BindingProblem) in
+            try CallInterface(
+                result: ForeignType(callback.signature.result), parameters: callback.signature.parameters.map { ForeignType($0) })
+        }
+    }
+}
+
+/// Puts calls and functions together.
+@safe
+private struct Linker {
+    let program: BindingProgram
+    /// As many as the program has functions.
+    var addresses: [CallInterface.Function] = []
+
+    init(_ program: BindingProgram) {
+        self.program = program
+    }
+
+    func link(_ step: Step) throws(BindingProblem) -> LinkedStep {
+        let text = try step.failure.text.map { call throws(BindingProblem) in try link(call) }
+        guard case .call(let action) = step.action else { return LinkedStep(step: step, call: nil, cleanup: nil, text: text) }
+        return LinkedStep(
+            step: step, call: try link(action.call),
+            cleanup: try action.cleanup.map { call throws(BindingProblem) in try link(call) }, text: text)
+    }
+
+    func link(_ call: Call) throws(BindingProblem) -> LinkedCall {
+        let interface = try CallInterface(
+            result: ForeignType(call.result), parameters: call.operands.map { ForeignType($0) }, fixedCount: call.fixedCount)
+        let free = try call.freedBy.map { index throws(BindingProblem) in
+            let result = ForeignType(program.functions[index].value.result)
+            return (try CallInterface(result: result, parameters: [.pointer]), addresses[index])
+        }
+        return LinkedCall(
+            call: call, name: program.functions[call.function].name, interface: interface, function: addresses[call.function], free: free)
+    }
+}

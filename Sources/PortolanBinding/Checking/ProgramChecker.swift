@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanCore
+import PortolanJSON
+
+extension BindingProgram {
+    static let functionLimit = 256
+    static let callbackLimit = 16
+    static let stepLimit = 128
+
+    /// Checks all that can be known without the library.
+    ///
+    /// - Parameter settings: the manifest's, with an example of each one's value, and whether it always has one.
+    package init(
+        checking source: BindingSource, settings: [(name: String, example: PropertyValue, isAlwaysThere: Bool)]
+    ) throws(BindingProblem) {
+        let types = settings.map { ($0.name, ValueType(ValueType.Kind($0.example), isOptional: !$0.isAlwaysThere)) }
+        var checker = try ProgramChecker(source, Scope(settings: Dictionary(types) { $1 }))
+        self = try checker.program()
+    }
+}
+
+extension ValueType.Kind {
+    fileprivate init(_ value: PropertyValue) {
+        switch value {
+        case .text: self = .text
+        case .bytes: self = .bytes
+        case .integer: self = .integer
+        case .real: self = .real
+        case .truth: self = .truth
+        }
+    }
+}
+
+/// Goes through a binding in the order in which a load does.
+struct ProgramChecker {
+    private let source: BindingSource
+    private let initial: Scope
+    private let calls: CallChecker
+    private var scope: Scope
+    private var plainCalls: CallChecker {
+        var calls = calls
+        calls.isPlain = true
+        return calls
+    }
+
+    init(_ source: BindingSource, _ scope: Scope) throws(BindingProblem) {
+        self.source = source
+        self.initial = scope
+        self.scope = scope
+        let functions = try at(.member("functions")) { () throws(BindingProblem) in try Self.functions(source.functions) }
+        let callbacks = try at(.member("callbacks")) { () throws(BindingProblem) in try Self.callbacks(source.callbacks) }
+        calls = CallChecker(functions: functions, callbacks: callbacks)
+        for (name, signature) in functions.map({ ($0.name, $0.value) }) {
+            try at(.member("functions")) { () throws(BindingProblem) in
+                try at(.member(name)) { () throws(BindingProblem) in try Self.checkNames(in: signature, functions, callbacks) }
+            }
+        }
+    }
+
+    // MARK: What is declared
+
+    private static func functions(_ sources: [Named<String>]) throws(BindingProblem) -> [Named<Signature>] {
+        guard (1...BindingProgram.functionLimit).contains(sources.count) else {
+            throw BindingProblem("has \(sources.count) functions, where 1 to \(BindingProgram.functionLimit) are allowed")
+        }
+        return try sources.mapAt({ .member($1.name) }) { function throws(BindingProblem) in
+            guard SignatureScanner.isIdentifier(function.name) else {
+                throw BindingProblem("is no name of a C function", at: JSONPath().name)
+            }
+            return Named(function.name, try Signature(parsing: function.value, as: .function))
+        }
+    }
+
+    /// Callbacks that are there, and functions that free what is theirs to free.
+    private static func checkNames(
+        in signature: Signature, _ functions: [Named<Signature>], _ callbacks: [Callback]
+    ) throws(BindingProblem) {
+        for parameter in signature.parameters {
+            guard case .callback(let name) = parameter.kind, !callbacks.contains(where: { $0.name == name }) else { continue }
+            throw BindingProblem("'\(name)' is not among the 'callbacks'; write it there")
+        }
+        let freedBy: String
+        switch signature.result {
+        case .value(_, let name?), .bytes(_, let name?): freedBy = name
+        default: return
+        }
+        guard let function = functions.first(where: { $0.name == freedBy })?.value else {
+            throw BindingProblem("'\(freedBy)', which is to free its result, is not among the 'functions'; write its signature there")
+        }
+        guard function.parameters.count == 1, !function.isVariadic, case .value(.pointer(nil, _)) = function.parameters[0].kind else {
+            throw BindingProblem("'\(freedBy)', which is to free its result, has to take one 'pointer' and no more")
+        }
+    }
+
+    private static func callbacks(_ sources: [Named<CallbackSource>]) throws(BindingProblem) -> [Callback] {
+        guard sources.count <= BindingProgram.callbackLimit else {
+            throw BindingProblem("has \(sources.count) callbacks, where at most \(BindingProgram.callbackLimit) are allowed")
+        }
+        return try sources.mapAt({ .member($1.name) }) { source throws(BindingProblem) in try callback(source.name, source.value) }
+    }
+
+    private static func callback(_ name: String, _ source: CallbackSource) throws(BindingProblem) -> Callback {
+        guard SignatureScanner.isIdentifier(name) else { throw BindingProblem("is no name", at: JSONPath().name) }
+        let signature = try at(.member("signature")) { () throws(BindingProblem) in try Signature(parsing: source.signature, as: .callback)
+        }
+        let deliver = try source.deliver.map { name throws(BindingProblem) in
+            guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBytes }) else {
+                throw BindingProblem("'\(name)' is no 'bytes' of the signature", at: JSONPath()["deliver"])
+            }
+            return index
+        }
+        let fill = try source.fill.map { name throws(BindingProblem) in
+            guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBuffer }) else {
+                throw BindingProblem("'\(name)' is no 'buffer' of the signature", at: JSONPath()["fill"])
+            }
+            return index
+        }
+        guard deliver == nil || fill == nil else { throw BindingProblem("both delivers and fills; a callback does one of the two") }
+        let measured = (deliver ?? fill).flatMap { signature.parameters[$0].name }
+        let answer = { (source: ArgumentSource?, needs: Bool) throws(BindingProblem) -> Callback.Answer in
+            guard case .value(.scalar(let scalar), _) = signature.result else {
+                guard source == nil else { throw BindingProblem("gives a value, and the signature says void") }
+                return .nothing
+            }
+            switch source {
+            case .number(let text)?:
+                guard scalar.isInteger, let number = Int128(text), scalar.range.contains(number) else {
+                    throw BindingProblem("is \(text), which does not fit \(scalar.rawValue)")
+                }
+                return .integer(number)
+            case .truth(let truth)? where scalar == .bool: return .integer(truth ? 1 : 0)
+            case .text(let text)? where needs && measured != nil && text == "{\(measured ?? "").length}" && scalar.isInteger: return .length
+            default:
+                throw BindingProblem(
+                    "has to be a constant of \(scalar.rawValue)\(needs ? ", or '{NAME.length}' of the bytes that are delivered or filled" : "")"
+                )
+            }
+        }
+        return Callback(
+            name: name, signature: signature, deliver: deliver, fill: fill,
+            returns: try at(.member("returns")) { () throws(BindingProblem) in try answer(source.returns, true) },
+            stopped: try at(.member("stopped")) { () throws(BindingProblem) in try answer(source.stopped, false) })
+    }
+
+    // MARK: What is done
+
+    mutating func program() throws(BindingProblem) -> BindingProgram {
+        scope.hasRequest = false
+        let setup = try steps("setup", source.setup, 0...BindingProgram.stepLimit)
+        scope.forget(since: initial)
+        scope.hasRequest = true
+        let steps = try steps("steps", source.steps, 1...BindingProgram.stepLimit)
+        if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
+            // Of no use to any step: why, the last one tells.
+            let result = ValueType(.integer)
+            _ = try at(.member("error")) { () throws(BindingProblem) in try failure(error, result, isShared: false) }
+        }
+        return BindingProgram(
+            source: source, functions: calls.functions, callbacks: calls.callbacks, setup: setup, steps: steps,
+            stop: try at(.member("stop")) { () throws(BindingProblem) in try stop(steps) }, variableCount: scope.variableCount,
+            readsBody: scope.readsBody)
+    }
+
+    private mutating func steps(_ name: String, _ sources: [StepSource], _ counts: ClosedRange<Int>) throws(BindingProblem) -> [Step] {
+        try at(.member(name)) { () throws(BindingProblem) in
+            guard counts.contains(sources.count) else {
+                throw BindingProblem("has \(sources.count) steps, where \(counts.lowerBound) to \(counts.upperBound) are allowed")
+            }
+            var steps: [Step] = []
+            for (index, source) in sources.enumerated() {
+                steps.append(try at(.element(index)) { () throws(BindingProblem) in try step(source) })
+            }
+            return steps
+        }
+    }
+
+    private mutating func step(_ source: StepSource) throws(BindingProblem) -> Step {
+        let before = scope
+        let condition = try source.when.map { source throws(BindingProblem) in
+            try at(.member("when")) { () throws(BindingProblem) in try scope.guard(source) }
+        }
+        var result: ValueType?
+        let action: Step.Action
+        switch source.action {
+        case .call(let call): (action, result) = try callStep(call, source)
+        case .respond(let response):
+            guard scope.hasRequest else { throw BindingProblem("responds, where nothing was asked for yet") }
+            action = .respond(try at(.member("respond")) { () throws(BindingProblem) in try self.response(response) })
+        case .deliver(let template):
+            guard scope.hasRequest else { throw BindingProblem("delivers, where nothing was asked for yet") }
+            action = .deliver(try at(.member("deliver")) { () throws(BindingProblem) in try scope.bytes(.text(template)) })
+        case .require(let requirement):
+            action = .require(try at(.member("require")) { () throws(BindingProblem) in try scope.guard(requirement) })
+        }
+        let failure = try failure(source.error, result)
+        if condition != nil { scope.forget(since: before) }
+        return Step(action: action, when: condition, failure: failure)
+    }
+
+    private mutating func callStep(_ source: CallSource, _ step: StepSource) throws(BindingProblem) -> (Step.Action, ValueType?) {
+        let before = scope
+        let call = try calls.call(source, &scope)
+        var type: ValueType? =
+            switch call.result {
+            case .void: nil
+            case .value(let type, _): ValueType(type)
+            case .bytes: ValueType(.bytes)
+            }
+        let check = try step.check.map { check throws(BindingProblem) in
+            try at(.member("check")) { () throws(BindingProblem) in try scope.condition(check, on: type) }
+        }
+        if case .isNull(false)? = check?.test { type?.isOptional = false }
+        let until = try step.until.map { until throws(BindingProblem) in
+            try at(.member("until")) { () throws(BindingProblem) in try scope.condition(until, on: type) }
+        }
+        let result = try step.result.map { name throws(BindingProblem) in
+            try at(.member("result")) { () throws(BindingProblem) in
+                guard let type else { throw BindingProblem("names the result of a function that gives none") }
+                return try scope.define(name, type)
+            }
+        }
+        let deliver = try step.deliver.map { template throws(BindingProblem) in
+            try at(.member("deliver")) { () throws(BindingProblem) in
+                guard scope.hasRequest else { throw BindingProblem("delivers, where nothing was asked for yet") }
+                return try scope.bytes(.text(template))
+            }
+        }
+        let cleanup = try step.cleanup.map { cleanup throws(BindingProblem) in
+            try at(.member("cleanup")) { () throws(BindingProblem) in
+                guard until == nil, scope.hasRequest else {
+                    throw BindingProblem(
+                        "cleans up after what is \(until == nil ? "set up once" : "repeated"); give the step before it the cleanup")
+                }
+                return try plainCalls.call(cleanup, &scope)
+            }
+        }
+        return (
+            .call(
+                Step.CallStep(
+                    call: call, result: result, check: check, until: until, deliver: deliver, cleanup: cleanup,
+                    isStoppable: isStoppable(in: before))), type
+        )
+    }
+
+    private mutating func response(_ source: ResponseSource) throws(BindingProblem) -> Step.Response {
+        let member = { (name: String, value: ArgumentSource?, type: CType, scope: inout Scope) throws(BindingProblem) -> Expression? in
+            guard let value else { return nil }
+            return try at(.member(name)) { () throws(BindingProblem) in try scope.value(value, for: type) }
+        }
+        return Step.Response(
+            status: try member("status", source.status, .scalar(.int), &scope),
+            length: try member("length", source.length, .scalar(.int64), &scope),
+            mimeType: try member("mime", source.mimeType, .text(isOptional: true), &scope),
+            textEncoding: try member("textEncoding", source.textEncoding, .text(isOptional: true), &scope),
+            filename: try member("filename", source.filename, .text(isOptional: true), &scope))
+    }
+
+    // MARK: What is said of failures
+
+    private mutating func failure(_ own: ErrorSource?, _ result: ValueType?) throws(BindingProblem) -> Failure {
+        if let own { return try at(.member("error")) { () throws(BindingProblem) in try failure(own, result, isShared: false) } }
+        guard let shared = source.error else { return try failure(ErrorSource(), result, isShared: false) }
+        return try failure(shared, result, isShared: true)
+    }
+
+    /// - Parameter isShared: the error of all steps: where what it is made of is not there yet, it says less.
+    private mutating func failure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
+        var codes: [Int128: Int32] = [:]
+        for member in source.codes {
+            try at(.member("codes")) { () throws(BindingProblem) in
+                guard let number = Int128(member.name) else {
+                    throw BindingProblem("'\(member.name)' is no integer that a call gives", at: JSONPath()[member.name].name)
+                }
+                codes[number] = try at(.member(member.name)) { () throws(BindingProblem) in try Self.code(member.value) }
+            }
+        }
+        var here = scope
+        here.result = result
+        let code = try at(.member("code")) { () throws(BindingProblem) in try Self.code(source.code ?? "unknown") }
+        let message = try attempt(isShared) { () throws(BindingProblem) in
+            try source.message.map { message throws(BindingProblem) in
+                try at(.member("message")) { () throws(BindingProblem) in try here.value(.text(message), for: .text(isOptional: false)) }
+            }
+        }
+        let text = try attempt(isShared) { () throws(BindingProblem) in
+            try source.text.map { text throws(BindingProblem) in
+                try at(.member("text")) { () throws(BindingProblem) in
+                    let call = try plainCalls.call(text, &here)
+                    guard case .value(.text, _) = call.result else { throw BindingProblem("calls a function that gives no cstring") }
+                    return call
+                }
+            }
+        }
+        return Failure(code: code, codes: codes, message: message, text: text)
+    }
+
+    private func attempt<Value>(
+        _ isShared: Bool, _ body: () throws(BindingProblem) -> Value?
+    ) throws(BindingProblem) -> Value? {
+        do throws(BindingProblem) {
+            return try body()
+        } catch {
+            guard isShared else { throw error }
+            return nil
+        }
+    }
+
+    private static func code(_ name: String) throws(BindingProblem) -> Int32 {
+        guard let code = LoadError.Code.published.first(where: { $0.name == name })?.code else {
+            throw BindingProblem("'\(name)' is none of the published codes; 'unknown', 'notFound' and 'cannotConnect' are among them")
+        }
+        return code.rawValue
+    }
+
+    // MARK: How it is stopped
+
+    private func isStoppable(in scope: Scope) -> Bool {
+        guard case .function(let call)? = source.stop else { return false }
+        var scope = scope
+        // `try?` because a stop that needs what is not there yet comes later.
+        return (try? plainCalls.call(call, &scope)) != nil
+    }
+
+    private mutating func stop(_ steps: [Step]) throws(BindingProblem) -> Stop {
+        switch source.stop {
+        case nil, .step?: return .step
+        case .callback?:
+            guard calls.callbacks.contains(where: { $0.stopped != .nothing }) else {
+                throw BindingProblem("is by a callback's answer, and no callback has a 'stopped' to give")
+            }
+            return .callback
+        case .function(let call)?:
+            // With all that has a value at the end; where it is called, each of it has to.
+            let checked = try plainCalls.call(call, &scope)
+            guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
+                throw BindingProblem("calls '\(call.function)' with what is there before no call")
+            }
+            return .function(checked)
+        }
+    }
+}
+
+extension Parameter {
+    var isBytes: Bool { if case .bytes = kind { true } else { false } }
+    var isBuffer: Bool { if case .buffer = kind { true } else { false } }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanJSON
+
+/// Whether a value can stand where C has a type.
+extension Scope {
+    mutating func value(_ argument: ArgumentSource, for type: CType) throws(BindingProblem) -> Expression {
+        let (expression, found) = try value(argument)
+        try Self.check(expression, found, for: type)
+        return expression
+    }
+
+    /// A value, and what is known of it.
+    mutating func value(_ argument: ArgumentSource) throws(BindingProblem) -> (Expression, ValueType) {
+        switch argument {
+        case .null: return (.null, ValueType(.null))
+        case .truth(let truth): return (.truth(truth), ValueType(.truth))
+        case .number(let text):
+            if let integer = Int128(text) { return (.integer(integer), ValueType(.integer)) }
+            guard let real = Double(text), real.isFinite else { throw BindingProblem("is a number beyond a double") }
+            return (.real(real), ValueType(.real))
+        case .text(let text): return try expression(text)
+        case .typed: throw BindingProblem("is an object, where a value is needed: only an argument after '...' and a buffer are written so")
+        }
+    }
+
+    mutating func bytes(_ argument: ArgumentSource) throws(BindingProblem) -> Expression {
+        let (expression, type) = try value(argument)
+        guard (type.kind == .bytes || type.kind == .text) && !type.isOptional else {
+            throw BindingProblem("is \(type.words), where bytes are needed")
+        }
+        return expression
+    }
+
+    private static func check(_ expression: Expression, _ found: ValueType, for type: CType) throws(BindingProblem) {
+        let needed = ValueType(type)
+        let mismatch = BindingProblem("is \(found.words), where \(type.words) is needed")
+        switch (needed.kind, found.kind) {
+        case (.text, .null), (.pointer, .null):
+            guard needed.isOptional else { throw mismatch }
+            return
+        case (.integer, .integer), (.truth, .truth), (.real, .real), (.real, .integer), (.text, .text): break
+        case (.integer, .scalar), (.truth, .scalar), (.real, .scalar), (.text, .scalar): break
+        // As in C: any handle is a pointer, and no pointer a handle.
+        case (.pointer(let name), .pointer(let other)): guard name == nil || name == other else { throw mismatch }
+        default: throw mismatch
+        }
+        guard needed.isOptional || !found.isOptional else { throw mismatch }
+        guard case .scalar(let scalar) = type, scalar.isInteger else { return }
+        let constant: Int128? =
+            switch expression {
+            case .integer(let integer): integer
+            case .source(_, fallback: .integer(let integer)?): integer
+            default: nil
+            }
+        if let constant, !scalar.range.contains(constant) {
+            throw BindingProblem(
+                "is \(constant), which does not fit \(scalar.rawValue) (\(scalar.range.lowerBound) to \(scalar.range.upperBound))")
+        }
+    }
+
+    // MARK: Conditions
+
+    /// - Parameter type: of what is judged; `nil` where that gives nothing.
+    mutating func condition(_ source: ConditionSource, on type: ValueType?) throws(BindingProblem) -> Condition {
+        guard let type else { throw BindingProblem("judges the result of a function that gives none") }
+        if source.relation == .isNull {
+            guard type.isOptional, case .truth(let truth)? = source.operands.first else {
+                throw BindingProblem(
+                    type.isOptional ? "needs true or false for 'isNull'" : "asks whether \(type.words) is null, which it never is")
+            }
+            return Condition(test: .isNull(truth))
+        }
+        var operands: [Expression] = []
+        for operand in source.operands {
+            let (expression, found) = try value(operand)
+            let isConstant =
+                switch expression {
+                case .truth, .integer, .real, .text: true
+                case .null, .source, .joined: false
+                }
+            guard isConstant, found.kind == type.kind || (type.kind == .scalar && found.kind != .real) else {
+                throw BindingProblem("compares \(type.words) with what is no constant of that kind")
+            }
+            operands.append(expression)
+        }
+        switch source.relation {
+        case .equals, .oneOf: return Condition(test: .oneOf(operands))
+        case .differsFrom: return Condition(test: .noneOf(operands))
+        case .atLeast, .atMost:
+            guard case .integer(let bound)? = operands.first else { throw BindingProblem("compares what is no integer; 'equals' can") }
+            return Condition(test: source.relation == .atLeast ? .atLeast(bound) : .atMost(bound))
+        case .isNull: throw BindingProblem("needs true or false for 'isNull'")
+        }
+    }
+
+    mutating func `guard`(_ source: GuardSource) throws(BindingProblem) -> Guard {
+        var scope = self
+        let (value, type) = try at(.member("value")) { () throws(BindingProblem) in try scope.expression(source.value) }
+        let condition = try scope.condition(source.condition, on: type)
+        self = scope
+        return Guard(value: value, condition: condition, words: source.value)
+    }
+}

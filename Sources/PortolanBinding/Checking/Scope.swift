@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a program's values may be made of at some place in it.
+struct Scope {
+    /// Settings by name, with whether each always has a value.
+    let settings: [String: ValueType]
+    private(set) var variables: [String: (index: Int, type: ValueType)] = [:]
+    private(set) var variableCount = 0
+    /// Of `{result}`, where a call is being judged.
+    var result: ValueType?
+    /// Whether a request is there: not while the library is set up.
+    var hasRequest = true
+    private(set) var readsBody = false
+
+    init(settings: [String: ValueType]) {
+        self.settings = settings
+    }
+
+    /// The variables of this name and type, from here on.
+    mutating func define(_ name: String, _ type: ValueType) throws(BindingProblem) -> Int {
+        guard SignatureScanner.isIdentifier(name), name != "result", name != "url", name != "method", name != "body" else {
+            throw BindingProblem("'\(name)' is no name for a value: letters, digits and '_', and none of url, method, body and result")
+        }
+        guard variables[name] == nil else { throw BindingProblem("'\(name)' has a value already; give this one another name") }
+        defer { variableCount += 1 }
+        variables[name] = (variableCount, type)
+        return variableCount
+    }
+
+    /// Forgets what was named since `earlier`: whether it has a value is not known.
+    mutating func forget(since earlier: Scope) {
+        variables = earlier.variables
+    }
+
+    mutating func noteBody() { readsBody = true }
+
+    /// The value that a name in braces stands for.
+    mutating func source(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
+        if name == "result", let result { return (.result, result) }
+        if let variable = variables[name] { return (.variable(variable.index), variable.type) }
+        if name.hasSuffix(".length"), let variable = variables[String(name.dropLast(7))] {
+            guard variable.type.kind == .bytes || variable.type.kind == .text else {
+                throw BindingProblem("'{\(name)}' is the length of \(variable.type.words); only bytes and text have one")
+            }
+            return (.length(of: variable.index), ValueType(.integer, isOptional: variable.type.isOptional))
+        }
+        if name.hasPrefix("setting:") { return try setting(String(name.dropFirst(8))) }
+        guard hasRequest, let source = try requestSource(name) else {
+            let known = hasRequest ? "url and its parts, method, field:NAME, property:NAME, setting:NAME, body" : "setting:NAME"
+            let named = variables.keys.sorted().prefix(20).joined(separator: ", ")
+            throw BindingProblem("'{\(name)}' stands for nothing here; there are \(known)\(named.isEmpty ? "" : " and \(named)")")
+        }
+        return source
+    }
+
+    private func setting(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
+        guard let type = settings[name] else {
+            throw BindingProblem("'{setting:\(name)}' is a setting that the manifest does not declare; add it to 'settings'")
+        }
+        return (.setting(name), type)
+    }
+
+    private mutating func requestSource(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
+        let isDecoded = name.hasSuffix(".decoded")
+        if let part = Source.URLPart(rawValue: isDecoded ? String(name.dropLast(8)) : name) {
+            guard !isDecoded || (part != .all && part != .port && part != .scheme) else {
+                throw BindingProblem("'{\(name)}' has nothing to decode; take '{\(part.rawValue)}'")
+            }
+            return (.url(part, isDecoded: isDecoded), part.type)
+        }
+        switch name {
+        case "method": return (.method, ValueType(.text))
+        case "body":
+            readsBody = true
+            return (.body, ValueType(.bytes))
+        case _ where name.hasPrefix("field:") && name.utf8.count > 6:
+            return (.field(String(name.dropFirst(6))), ValueType(.text, isOptional: true))
+        case _ where name.hasPrefix("property:") && name.utf8.count > 9:
+            return (.property(String(name.dropFirst(9))), ValueType(.scalar, isOptional: true))
+        default: return nil
+        }
+    }
+
+    // MARK: Values
+
+    /// The value that a template makes.
+    mutating func expression(_ text: String) throws(BindingProblem) -> (Expression, ValueType) {
+        let pieces = try Template(parsing: text).pieces
+        if pieces.count == 1, case .name(let name, let fallback) = pieces[0] { return try expression(name, fallback) }
+        var parts: [Expression] = []
+        for piece in pieces {
+            switch piece {
+            case .literal(let text): parts.append(.text(text))
+            case .name(let name, let fallback):
+                let (part, type) = try expression(name, fallback)
+                switch type.kind {
+                case .text, .integer, .scalar: break
+                default: throw BindingProblem("'{\(name)}' is \(type.words), which can't be part of a text")
+                }
+                guard !type.isOptional else {
+                    throw BindingProblem("'{\(name)}' may be absent; say what stands for it then: '{\(name)|}'")
+                }
+                parts.append(part)
+            }
+        }
+        if parts.isEmpty { return (.text(""), ValueType(.text)) }
+        if parts.count == 1, case .text = parts[0] { return (parts[0], ValueType(.text)) }
+        return (.joined(parts), ValueType(.text))
+    }
+
+    private mutating func expression(_ name: String, _ fallback: String?) throws(BindingProblem) -> (Expression, ValueType) {
+        var (source, type) = try source(name)
+        guard let fallback else { return (.source(source, fallback: nil), type) }
+        switch type.kind {
+        case .text, .bytes, .scalar:
+            type = ValueType(type.kind == .bytes ? .bytes : .text)
+            return (.source(source, fallback: .text(fallback)), type)
+        case .integer:
+            guard let number = Int128(fallback) else { throw BindingProblem("'{\(name)|\(fallback)}' needs an integer after the bar") }
+            return (.source(source, fallback: .integer(number)), ValueType(.integer))
+        case .null, .real, .truth, .pointer: throw BindingProblem("'{\(name)}' is \(type.words), for which no text can stand")
+        }
+    }
+}
+
+extension Source.URLPart {
+    var type: ValueType {
+        switch self {
+        case .all, .scheme, .path, .rest: ValueType(.text)
+        case .port: ValueType(.integer, isOptional: true)
+        case .username, .password, .host, .query, .fragment: ValueType(.text, isOptional: true)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Logging
+package import PortolanCore
+
+/// A binding whose library was opened and set up: what its loads share.
+@safe
+package final class BindingInstance: Sendable {
+    let linked: LinkedProgram
+    let settings: [String: PropertyValue]
+    let libraryName: String
+    let pool: CallbackPool
+    let helpers = StopThreads()
+    private let liveLoads = Monitor(0)
+
+    /// Finds the functions; calls none.
+    ///
+    /// - Parameters:
+    ///   - libraryName: for messages.
+    ///   - symbol: the address of a function, or `nil`.
+    /// - Throws: what the binding wants and the library does not have.
+    package init(
+        _ program: BindingProgram, libraryName: String, settings: [(name: String, value: PropertyValue)], logger: Logger,
+        symbol: (String) -> UnsafeMutableRawPointer?
+    ) throws(BindingProblem) {
+        linked = try unsafe LinkedProgram(program, symbol: symbol)
+        self.libraryName = libraryName
+        self.settings = Dictionary(settings.map { ($0.name, $0.value) }) { $1 }
+        pool = CallbackPool(linked) { logger.warning("\($0)") }
+    }
+
+    /// Sets the library up, before the first load.
+    ///
+    /// - Throws: ``LoadError/Code/pluginRefused``, with what went wrong.
+    package func setUp() throws(LoadError) {
+        guard !linked.setup.isEmpty, let url = try? URLRecord(parsing: "binding:setup") else { return }  // because it is a URL
+        let host = SetUpHost(request: Request(url: url), settings: settings, libraryName: libraryName)
+        do throws(RunEnd) {
+            try BoundRun(linked, host: host, pool: pool).run(linked.setup)
+        } catch {
+            guard case .failed(let reason) = error else { return }
+            throw LoadError(.pluginRefused, message: "\(libraryName) can't be set up: \(reason.message)", cause: reason)
+        }
+    }
+
+    func loadBegan() {
+        liveLoads.withLock { $0 += 1 }
+    }
+
+    func loadEnded() {
+        liveLoads.signalling { $0 -= 1 }
+    }
+
+    /// Waits until none of its loads is left.
+    package func waitUntilIdle() {
+        liveLoads.wait { $0 == 0 ? () : nil }
+    }
+}
+
+/// While a library is set up, there is nobody to report to.
+private final class SetUpHost: RunHost {
+    let request: Request
+    let settings: [String: PropertyValue]
+    let libraryName: String
+
+    init(request: Request, settings: [String: PropertyValue], libraryName: String) {
+        self.request = request
+        self.settings = settings
+        self.libraryName = libraryName
+    }
+
+    func enterCall(isStoppable: Bool) -> Bool { true }
+    func leaveCall() {}
+    func respond(_ response: Response) -> Bool { true }
+    func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+    func readBody(_ room: UnsafeMutableRawBufferPointer) throws(RunEnd) -> Int { 0 }
+}
+
+/// Threads from which loads are stopped: whoever stops one does not wait for the library.
+final class StopThreads: Sendable {
+    private let pool = LoadThreads(limit: 8)
+
+    func run(_ job: @escaping @Sendable () -> Void, orElse: () -> Void) {
+        // Without a thread, the load ends at its next step.
+        do throws(LoadError) { try pool.run(job) } catch { orElse() }
+    }
+}

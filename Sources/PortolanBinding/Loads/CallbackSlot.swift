@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanFFI
+import PortolanCore
+
+/// A function of C that the library calls, and the load that it serves at the moment (`ffi_closure_alloc`).
+///
+/// It is never taken down: a library that calls it when its load is over is answered with `stopped`, and reaches nothing.
+@safe
+final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest lies in a monitor
+    let index: Int
+    /// What the library gets.
+    let address: UInt
+    private let closure: UnsafeMutablePointer<ffi_closure>
+    private let callback: Callback
+    private let run = Monitor(BoundRun?.none)
+    private let report: @Sendable (String) -> Void
+
+    /// - Throws: ``LoadError/Code/noResources``.
+    init(
+        _ callback: Callback, at index: Int, _ interface: CallInterface, report: @escaping @Sendable (String) -> Void
+    ) throws(LoadError) {
+        var code: UnsafeMutableRawPointer?
+        let memory = unsafe ffi_closure_alloc(MemoryLayout<ffi_closure>.size, &code)
+        guard let memory = unsafe memory, let code = unsafe code else {
+            throw LoadError(.noResources, message: "no callback could be made; lower the number of loads at once")
+        }
+        unsafe closure = memory.assumingMemoryBound(to: ffi_closure.self)
+        address = UInt(bitPattern: code)
+        self.index = index
+        self.callback = callback
+        self.report = report
+        let context = unsafe Unmanaged.passRetained(self).toOpaque()
+        let isPrepared = unsafe interface.prepare(closure, at: code, context) { _, result, arguments, context in
+            guard let context = unsafe context else { return }
+            let slot = unsafe Unmanaged<CallbackSlot>.fromOpaque(context).takeUnretainedValue()
+            unsafe slot.call(arguments, result)
+        }
+        guard isPrepared else { throw LoadError(.noResources, message: "no callback could be made on this machine") }
+    }
+
+    func serve(_ run: BoundRun?) {
+        self.run.withLock { $0 = run }
+    }
+
+    private func call(_ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ result: UnsafeMutableRawPointer?) {
+        let run = run.withLock { $0 }
+        var answer: Int128?
+        if let run, let arguments = unsafe arguments {
+            answer = unsafe run.called(callback, arguments)
+        } else {
+            report("the callback '\(callback.name)' was called when its load was over; it was told to stop")
+        }
+        let isVoid = if case .void = callback.signature.result { true } else { false }
+        guard !isVoid, let result = unsafe result else { return }
+        let value: Int128 = answer ?? { if case .integer(let integer) = callback.stopped { integer } else { 0 } }()
+        // libffi takes a whole word, however narrow the type is.
+        unsafe result.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
+    }
+}
+
+/// The callbacks of one binding that no load uses, kept for the next.
+final class CallbackPool: Sendable {
+    private let callbacks: [Callback]
+    private let interfaces: [CallInterface]
+    private let report: @Sendable (String) -> Void
+    private let free = Monitor([Int: [CallbackSlot]]())
+
+    init(_ program: LinkedProgram, report: @escaping @Sendable (String) -> Void) {
+        callbacks = program.program.callbacks
+        interfaces = program.callbackInterfaces
+        self.report = report
+    }
+
+    func take(_ index: Int) throws(LoadError) -> CallbackSlot {
+        if let slot = free.withLock({ $0[index]?.popLast() }) { return slot }
+        return try CallbackSlot(callbacks[index], at: index, interfaces[index], report: report)
+    }
+
+    func putBack(_ slot: CallbackSlot) {
+        free.withLock { $0[slot.index, default: []].append(slot) }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A binding whose every call is known to be well-formed: arity, types, and what is there when.
+package struct BindingProgram: Hashable, Sendable {
+    package let source: BindingSource
+    let functions: [Named<Signature>]
+    let callbacks: [Callback]
+    let setup: [Step]
+    let steps: [Step]
+    let stop: Stop
+    let variableCount: Int
+    /// Whether a step needs all of the request's body at once.
+    let readsBody: Bool
+
+    package static func == (a: Self, b: Self) -> Bool { a.source == b.source }
+    package func hash(into hasher: inout Hasher) { hasher.combine(source) }
+}
+
+struct Callback: Hashable, Sendable {
+    enum Answer: Hashable, Sendable {
+        case nothing
+        case integer(Int128)
+        /// How many bytes came, or went.
+        case length
+    }
+
+    let name: String
+    let signature: Signature
+    let deliver, fill: Int?
+    let returns, stopped: Answer
+}
+
+/// What is put where one parameter of C stands.
+enum Operand: Hashable, Sendable {
+    case value(Expression, CType)
+    case out(CType, variable: Int)
+    case bytes(Expression)
+    /// The length of another operand.
+    case length(of: Int, ScalarType)
+    case buffer(capacity: Int, filledBy: Parameter.Filled, variable: Int)
+    case outBytes(length: Int, variable: Int)
+    /// A place for a length that another operand needs.
+    case outLength(ScalarType)
+    case callback(Int)
+    case user
+}
+
+struct Call: Hashable, Sendable {
+    /// Among the program's functions.
+    let function: Int
+    let operands: [Operand]
+    /// How many of them stand before the `...`; `nil` where there is none.
+    let fixedCount: Int?
+    let result: Signature.Result
+    /// Among the program's functions.
+    let freedBy: Int?
+}
+
+struct Condition: Hashable, Sendable {
+    enum Test: Hashable, Sendable {
+        case oneOf([Expression])
+        case noneOf([Expression])
+        case atLeast(Int128)
+        case atMost(Int128)
+        case isNull(Bool)
+    }
+
+    let test: Test
+}
+
+struct Guard: Hashable, Sendable {
+    let value: Expression
+    let condition: Condition
+    /// As it is written.
+    let words: String
+}
+
+struct Step: Hashable, Sendable {
+    struct CallStep: Hashable, Sendable {
+        let call: Call
+        let result: Int?
+        let check, until: Condition?
+        let deliver: Expression?
+        let cleanup: Call?
+        /// Whether the program's stop function can be called while it runs.
+        let isStoppable: Bool
+    }
+
+    struct Response: Hashable, Sendable {
+        let status, length, mimeType, textEncoding, filename: Expression?
+    }
+
+    enum Action: Hashable, Sendable {
+        case call(CallStep)
+        case respond(Response)
+        case deliver(Expression)
+        case require(Guard)
+    }
+
+    let action: Action
+    let when: Guard?
+    let failure: Failure
+}
+
+/// How what went wrong in a step is told.
+struct Failure: Hashable, Sendable {
+    let code: Int32
+    /// By the number that the call gave.
+    let codes: [Int128: Int32]
+    let message: Expression?
+    let text: Call?
+}
+
+enum Stop: Hashable, Sendable {
+    case callback
+    case function(Call)
+    case step
+}

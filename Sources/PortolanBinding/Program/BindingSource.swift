@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A manifest's `binding` as it is written: its shape is right, and nothing else of it is known.
+package struct BindingSource: Hashable, Sendable {
+    /// Whether the library is one of the system's, and not a file in the manifest's folder.
+    package var isSystemLibrary = false
+    /// Signatures by the function's name.
+    package var functions: [Named<String>] = []
+    package var callbacks: [Named<CallbackSource>] = []
+    package var setup: [StepSource] = []
+    package var steps: [StepSource] = []
+    package var error: ErrorSource?
+    package var stop: StopSource?
+
+    package init() {}
+}
+
+/// A member of an object.
+package struct Named<Value: Hashable & Sendable>: Hashable, Sendable {
+    package let name: String
+    package let value: Value
+
+    package init(_ name: String, _ value: Value) {
+        self.name = name
+        self.value = value
+    }
+}
+
+package struct CallbackSource: Hashable, Sendable {
+    package var signature = ""
+    /// The parameter whose bytes are the body's next.
+    package var deliver: String?
+    /// The parameter that takes the request body's next bytes.
+    package var fill: String?
+    /// What it answers, and what once the load is over.
+    package var returns, stopped: ArgumentSource?
+
+    package init() {}
+}
+
+package struct CallSource: Hashable, Sendable {
+    package let function: String
+    package let arguments: [ArgumentSource]
+
+    package init(_ function: String, _ arguments: [ArgumentSource]) {
+        self.function = function
+        self.arguments = arguments
+    }
+}
+
+/// A value of JSON, where one stands for a value of C.
+package indirect enum ArgumentSource: Hashable, Sendable {
+    case null
+    case truth(Bool)
+    case number(String)
+    case text(String)
+    /// `{"TYPE": value}`: an argument whose type no signature says, or the name and size of a buffer.
+    case typed(String, ArgumentSource)
+}
+
+/// `{"equals": 0}` and its like.
+package struct ConditionSource: Hashable, Sendable {
+    package enum Relation: String, Hashable, Sendable, CaseIterable {
+        case equals, differsFrom, atLeast, atMost, oneOf
+        case isNull
+    }
+
+    package let relation: Relation
+    package let operands: [ArgumentSource]
+
+    package init(_ relation: Relation, _ operands: [ArgumentSource]) {
+        self.relation = relation
+        self.operands = operands
+    }
+}
+
+/// A value that a step depends on.
+package struct GuardSource: Hashable, Sendable {
+    package let value: String
+    package let condition: ConditionSource
+
+    package init(_ value: String, _ condition: ConditionSource) {
+        self.value = value
+        self.condition = condition
+    }
+}
+
+package struct StepSource: Hashable, Sendable {
+    package enum Action: Hashable, Sendable {
+        case call(CallSource)
+        case respond(ResponseSource)
+        case deliver(String)
+        case require(GuardSource)
+    }
+
+    package let action: Action
+    package var when: GuardSource?
+    package var error: ErrorSource?
+    // Of a call:
+    package var result: String?
+    package var check, until: ConditionSource?
+    package var deliver: String?
+    package var cleanup: CallSource?
+
+    package init(_ action: Action) {
+        self.action = action
+    }
+}
+
+package struct ResponseSource: Hashable, Sendable {
+    package var status, length, mimeType, textEncoding, filename: ArgumentSource?
+
+    package init() {}
+}
+
+package struct ErrorSource: Hashable, Sendable {
+    package var code: String?
+    package var codes: [Named<String>] = []
+    package var message: String?
+    package var text: CallSource?
+
+    package init() {}
+}
+
+/// How a stop reaches a call that blocks.
+package enum StopSource: Hashable, Sendable {
+    case callback
+    case function(CallSource)
+    case step
+}

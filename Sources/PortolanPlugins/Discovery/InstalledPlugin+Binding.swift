@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import PortolanBinding
+import PortolanCore
+import PortolanJSON
+
+extension InstalledPlugin {
+    /// Opens a library that is no plugin, and makes a handler of it.
+    ///
+    /// - Parameter path: of the library, checked.
+    /// - Throws: ``LoadError/Code/pluginNotLoadable``, with the line of the manifest that asks for what the library does not have;
+    ///   ``LoadError/Code/pluginRefused`` where setting it up fails.
+    func open(
+        _ binding: BindingProgram, at path: String, _ configuration: PluginConfiguration, _ logger: Logger
+    ) throws(LoadError) -> Plugin {
+        var logger = logger
+        logger[metadataKey: "plugin"] = "\(identifier)"
+        let library = try SharedLibrary(at: path)
+        let instance: BindingInstance
+        do throws(BindingProblem) {
+            instance = try unsafe BindingInstance(
+                binding, libraryName: manifest.library, settings: configuration.settings, logger: logger
+            ) { name in unsafe library.symbol(name) }
+        } catch {
+            throw LoadError(problem(error))
+        }
+        try instance.setUp()
+        return Plugin(manifest, instance)
+    }
+
+    /// Where in the manifest it is that the library does not agree with.
+    private func problem(_ problem: BindingProblem) -> PluginProblem {
+        let path = problem.path.inside(.member("binding"))
+        // `try?` because without the manifest's text there is no line to tell.
+        let bytes = try? Folder.contents(of: manifestPath, atMost: PluginManifest.sizeLimit)
+        let place = bytes.flatMap { bytes in path.offset(in: bytes, .json5).map { JSONPosition(of: $0, in: bytes) } }
+        return PluginProblem(manifestPath, .manifestAgreesWithLibrary, problem.detail, at: place)
+    }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanBinding
+import PortolanJSON
+
+/// The shape of a manifest's `binding`. What it means is the program checker's to judge.
+extension BindingSource {
+    static let names = ["library", "functions", "callbacks", "setup", "steps", "error", "stop"]
+
+    init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: Self.names)
+        self.init()
+        isSystemLibrary =
+            try object.optional("library") { value throws(ManifestProblem) in
+                let place = try value.text("which is neither 'system' nor 'folder'") { $0 == "system" || $0 == "folder" }
+                return place == "system"
+            } ?? false
+        functions = try object.required("functions") { value throws(ManifestProblem) in
+            try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in Named(name, try value.text()) }
+        }
+        callbacks =
+            try object.optional("callbacks") { value throws(ManifestProblem) in
+                try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in Named(name, try CallbackSource(value)) }
+            } ?? []
+        let step = { (value: JSONValue) throws(ManifestProblem) in try StepSource(value) }
+        setup = try object.optional("setup") { value throws(ManifestProblem) in try value.list(1...128, step) } ?? []
+        steps = try object.required("steps") { value throws(ManifestProblem) in try value.list(1...128, step) }
+        error = try object.optional("error") { value throws(ManifestProblem) in try ErrorSource(value) }
+        stop = try object.optional("stop") { value throws(ManifestProblem) in try StopSource(value) }
+    }
+}
+
+extension CallbackSource {
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["signature", "deliver", "fill", "returns", "stopped"])
+        self.init()
+        signature = try object.required("signature") { value throws(ManifestProblem) in try value.text() }
+        deliver = try object.optional("deliver") { value throws(ManifestProblem) in try value.text() }
+        fill = try object.optional("fill") { value throws(ManifestProblem) in try value.text() }
+        returns = try object.optional("returns") { value throws(ManifestProblem) in try ArgumentSource(value) }
+        stopped = try object.optional("stopped") { value throws(ManifestProblem) in try ArgumentSource(value) }
+    }
+}
+
+extension ArgumentSource {
+    /// - Parameter isTyped: whether `{"TYPE": value}` may stand here.
+    fileprivate init(_ value: JSONValue, isTyped: Bool = false) throws(ManifestProblem) {
+        switch value {
+        case .null: self = .null
+        case .bool(let truth): self = .truth(truth)
+        case .number(let text): self = .number(text)
+        case .string(let text): self = .text(text)
+        case .object(let members):
+            guard isTyped, members.count == 1, let member = members.first else {
+                throw ManifestProblem("is an object, where \(isTyped ? "one with one member, {\"TYPE\": value}," : "a value") is needed")
+            }
+            self = .typed(
+                member.name, try at(.member(member.name)) { () throws(ManifestProblem) in try ArgumentSource(member.value) })
+        case .array: throw ManifestProblem("is an array, where a value is needed")
+        }
+    }
+}
+
+extension CallSource {
+    fileprivate init(_ object: ManifestObject) throws(ManifestProblem) {
+        self.init(
+            try object.required("call") { value throws(ManifestProblem) in try value.text() },
+            try object.optional("with") { value throws(ManifestProblem) in
+                try value.list(0...32) { value throws(ManifestProblem) in try ArgumentSource(value, isTyped: true) }
+            } ?? [])
+    }
+
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        try self.init(ManifestObject(value, names: ["call", "with"]))
+    }
+}
+
+extension ConditionSource {
+    fileprivate static let relations = Relation.allCases.map(\.rawValue)
+
+    fileprivate init(_ object: ManifestObject) throws(ManifestProblem) {
+        let members = object.members.filter { Relation(rawValue: $0.name) != nil }
+        guard members.count == 1, let member = members.first, let relation = Relation(rawValue: member.name) else {
+            throw ManifestProblem("needs one of \(Self.relations.joined(separator: ", "))")
+        }
+        let operands = try at(.member(member.name)) { () throws(ManifestProblem) -> [ArgumentSource] in
+            guard relation == .oneOf else { return [try ArgumentSource(member.value)] }
+            return try member.value.list(1...64) { value throws(ManifestProblem) in try ArgumentSource(value) }
+        }
+        self.init(relation, operands)
+    }
+
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        try self.init(ManifestObject(value, names: Self.relations))
+    }
+}
+
+extension GuardSource {
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["value"] + ConditionSource.relations)
+        self.init(try object.required("value") { value throws(ManifestProblem) in try value.text() }, try ConditionSource(object))
+    }
+}
+
+extension StepSource {
+    private static let ofAll = ["when", "error"]
+    private static let ofCalls = ["call", "with", "result", "check", "until", "deliver", "cleanup"]
+
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        let all = try ManifestObject(value, names: Self.ofAll + Self.ofCalls + ["respond", "require"])
+        let names: [String]
+        if all["call"] != nil {
+            names = Self.ofCalls
+            self.init(.call(try CallSource(all)))
+        } else if let response = try all.optional("respond", ResponseSource.init(reading:)) {
+            names = ["respond"]
+            self.init(.respond(response))
+        } else if let requirement = try all.optional("require", GuardSource.init(reading:)) {
+            names = ["require"]
+            self.init(.require(requirement))
+        } else {
+            names = ["deliver"]
+            guard all["deliver"] != nil else { throw ManifestProblem("does nothing; it needs one of call, respond, require and deliver") }
+            self.init(.deliver(try all.required("deliver") { value throws(ManifestProblem) in try value.text() }))
+        }
+        let object = try ManifestObject(value, names: Self.ofAll + names)
+        when = try object.optional("when", GuardSource.init(reading:))
+        error = try object.optional("error") { value throws(ManifestProblem) in try ErrorSource(value) }
+        guard case .call = action else { return }
+        result = try object.optional("result") { value throws(ManifestProblem) in try value.text() }
+        check = try object.optional("check") { value throws(ManifestProblem) in try ConditionSource(value) }
+        until = try object.optional("until") { value throws(ManifestProblem) in try ConditionSource(value) }
+        deliver = try object.optional("deliver") { value throws(ManifestProblem) in try value.text() }
+        cleanup = try object.optional("cleanup") { value throws(ManifestProblem) in try CallSource(value) }
+    }
+}
+
+extension GuardSource {
+    fileprivate init(reading value: JSONValue) throws(ManifestProblem) { try self.init(value) }
+}
+
+extension ResponseSource {
+    fileprivate init(reading value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["status", "mime", "length", "textEncoding", "filename"])
+        let argument = { (value: JSONValue) throws(ManifestProblem) in try ArgumentSource(value) }
+        self.init()
+        status = try object.optional("status", argument)
+        mimeType = try object.optional("mime", argument)
+        length = try object.optional("length", argument)
+        textEncoding = try object.optional("textEncoding", argument)
+        filename = try object.optional("filename", argument)
+    }
+}
+
+extension ErrorSource {
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["code", "codes", "message", "text"])
+        self.init()
+        code = try object.optional("code") { value throws(ManifestProblem) in try value.text() }
+        codes =
+            try object.optional("codes") { value throws(ManifestProblem) in
+                let object = try ManifestObject(value, names: nil)
+                guard object.members.count <= 256 else { throw ManifestProblem("has over 256 members") }
+                return try object.map { name, value throws(ManifestProblem) in Named(name, try value.text()) }
+            } ?? []
+        message = try object.optional("message") { value throws(ManifestProblem) in try value.text() }
+        text = try object.optional("text") { value throws(ManifestProblem) in try CallSource(value) }
+    }
+}
+
+extension StopSource {
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        switch value {
+        case .string("callback"): self = .callback
+        case .string("step"): self = .step
+        case .object: self = .function(try CallSource(value))
+        default: throw ManifestProblem("is neither 'callback' nor 'step' nor a call")
+        }
+    }
+}
