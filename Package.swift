@@ -107,11 +107,12 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio, swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
+        .testTarget(name: "PortolanBindingTests", dependencies: ["PortolanBinding"], swiftSettings: strict),
         .testTarget(
             name: "PortolanPluginsTests",
             dependencies: [
-                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "CPortolan", "PortolanData", "PortolanTestSupport", httpTypes,
-                logging,
+                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanJSON", "CPortolan", "PortolanData", "PortolanTestSupport",
+                httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanCLITests",

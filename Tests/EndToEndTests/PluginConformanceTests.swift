@@ -7,8 +7,10 @@ import Testing
 @Suite struct PluginConformanceTests {
     struct Manifest: Decodable {
         struct Conformance: Decodable { let loads: [Load] }
+        struct Binding: Decodable {}
         let library: String
         let conformance: Conformance
+        let binding: Binding?
     }
 
     struct Load: Decodable, Sendable, CustomTestStringConvertible {
@@ -21,6 +23,7 @@ import Testing
         let error: String?
         let credential: Credential?
         let tags: [String]
+        let needs: [String]?
         var testDescription: String { url }
     }
 
@@ -31,21 +34,28 @@ import Testing
         let plugins = root.appendingPathComponent("Plugins")
         // `try?` because the first test reports what is missing.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: plugins.path)) ?? []
+        let decoder = JSONDecoder()
+        decoder.allowsJSON5 = true
         let pairs = names.compactMap { name in
             let file = plugins.appendingPathComponent("\(name)/\(name).plugin.json")
-            return (try? JSONDecoder().decode(Manifest.self, from: Data(contentsOf: file))).map { (name, $0) }
+            return (try? decoder.decode(Manifest.self, from: Data(contentsOf: file))).map { (name, $0) }
         }
         return Dictionary(uniqueKeysWithValues: pairs)
     }()
 
     struct Case: Sendable, CustomTestStringConvertible {
-        let library: String
+        /// `nil` for what has no code of its own.
+        let library: String?
+        let plugin: String
         let load: Load
         var testDescription: String { load.url }
     }
 
-    static let cases = manifests.sorted { $0.key < $1.key }.flatMap { _, manifest in
-        manifest.conformance.loads.map { Case(library: manifest.library, load: $0) }
+    /// Those that need nothing first.
+    static let cases = manifests.sorted { $0.key < $1.key }.flatMap { name, manifest in
+        manifest.conformance.loads.filter { $0.needs == nil }.map {
+            Case(library: manifest.binding == nil ? manifest.library : nil, plugin: name, load: $0)
+        }
     }
 
     @Test func everyManifestNamesWhatSucceedsAndWhatFails() throws {
@@ -62,7 +72,8 @@ import Testing
         let (load, program) = (test.load, try Program())
         let hangs = load.tags.contains("hangs")
         let error = hangs ? "timedOut" : load.error
-        var arguments = ["get", "--plugin", try program.copyFixture(test.library), load.url]
+        let plugin = try test.library.map { try program.copyFixture($0) } ?? program.copyManifest(test.plugin)
+        var arguments = ["get", "--plugin", plugin, load.url]
         if let credential = load.credential { arguments += ["-u", "\(credential.username):\(credential.password)"] }
         if hangs { arguments += ["--max-time", "0.3"] }
         let outcome = try program.run(arguments)

@@ -44,13 +44,19 @@ final class CallFrame {
 
 extension ScalarType {
     /// Stores an integer or a truth value that fits.
+    ///
+    /// - Parameter place: of a whole word, all of which is set: in little-endian order the type's own bytes stand in front.
     func store(integer value: Int128, _ place: UnsafeMutableRawPointer) {
-        switch width {
-        case 1: unsafe place.storeBytes(of: UInt8(truncatingIfNeeded: value), as: UInt8.self)
-        case 2: unsafe place.storeBytes(of: UInt16(truncatingIfNeeded: value), as: UInt16.self)
-        case 4: unsafe place.storeBytes(of: UInt32(truncatingIfNeeded: value), as: UInt32.self)
-        default: unsafe place.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
-        }
+        #if _endian(little)
+            return unsafe place.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
+        #else
+            switch width {
+            case 1: unsafe place.storeBytes(of: UInt8(truncatingIfNeeded: value), as: UInt8.self)
+            case 2: unsafe place.storeBytes(of: UInt16(truncatingIfNeeded: value), as: UInt16.self)
+            case 4: unsafe place.storeBytes(of: UInt32(truncatingIfNeeded: value), as: UInt32.self)
+            default: unsafe place.storeBytes(of: UInt64(truncatingIfNeeded: value), as: UInt64.self)
+            }
+        #endif
     }
 
     func store(real value: Double, _ place: UnsafeMutableRawPointer) {

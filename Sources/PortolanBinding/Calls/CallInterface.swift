@@ -7,7 +7,9 @@ import CPortolanFFI
 package final class CallInterface: @unchecked Sendable {  // … because libffi only reads it once it is prepared
     private let interface: UnsafeMutablePointer<ffi_cif>
     private let types: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
-    let argumentCount: Int
+    private let argumentCount: Int
+    /// Whether libffi need not be asked.
+    private let isOfWords: Bool
 
     /// - Parameter fixedCount: how many parameters stand before the `...`; `nil` where there is none.
     /// - Throws: what libffi has against it.
@@ -15,6 +17,8 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
         unsafe interface = .allocate(capacity: 1)
         unsafe types = .allocate(capacity: max(parameters.count, 1))
         argumentCount = parameters.count
+        isOfWords =
+            Self.passesWords && fixedCount == nil && parameters.count <= 6 && result.isWord && parameters.allSatisfy(\.isWord)
         for (index, type) in parameters.enumerated() { unsafe (types + index).initialize(to: type.pointer) }
         let status =
             if let fixedCount {
@@ -35,16 +39,14 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
 
     package typealias Function = @convention(c) () -> Void
 
-    /// Calls `function`.
-    ///
-    /// - Parameters:
-    ///   - arguments: where each argument lies; as many as there are parameters.
-    ///   - result: room for eight bytes; integers narrower than that arrive widened.
+    /// Calls `function` with the arguments in `frame`, as many as there are parameters, and puts there what it gives.
     @inline(__always)
-    package func call(
-        _ function: Function, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>, _ result: UnsafeMutablePointer<UInt64>
-    ) {
-        unsafe ffi_call(interface, function, result, arguments)
+    func call(_ function: Function, _ frame: CallFrame) {
+        if isOfWords {
+            unsafe frame.result.pointee = Self.callWords(function, frame.cells, count: argumentCount)
+        } else {
+            unsafe ffi_call(interface, function, frame.result, frame.places)
+        }
     }
 
     /// Makes `closure` a function of this signature, which calls `body` with `context` (`ffi_prep_closure_loc`).

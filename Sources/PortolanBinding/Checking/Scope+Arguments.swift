@@ -79,7 +79,9 @@ extension Scope {
                 case .truth, .integer, .real, .text: true
                 case .null, .source, .joined: false
                 }
-            guard isConstant, found.kind == type.kind || (type.kind == .scalar && found.kind != .real) else {
+            let isComparable =
+                found.kind == type.kind || (found.kind == .integer && type.kind == .real) || (found.kind != .real && type.kind == .scalar)
+            guard isConstant, isComparable else {
                 throw BindingProblem("compares \(type.words) with what is no constant of that kind")
             }
             operands.append(expression)

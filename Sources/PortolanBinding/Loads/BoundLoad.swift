@@ -8,6 +8,8 @@ final class BoundLoad: RunHost {
         var life = LoadLife()
         /// Rises when the body may have more.
         var signals = 0
+        /// The instance knows of it.
+        var isCounted = true
     }
 
     let request: Request
@@ -26,7 +28,16 @@ final class BoundLoad: RunHost {
         instance.loadBegan()
     }
 
-    deinit { instance.loadEnded() }
+    deinit { settle() }
+
+    /// Nothing of the library is called for this load any more.
+    private func settle() {
+        let isCounted = monitor.withLock { state in
+            defer { state.isCounted = false }
+            return state.isCounted
+        }
+        if isCounted { instance.loadEnded() }
+    }
 
     var settings: [String: PropertyValue] { instance.settings }
     var libraryName: String { instance.libraryName }
@@ -47,7 +58,9 @@ final class BoundLoad: RunHost {
     }
 
     func stop() {
-        guard monitor.signalling({ $0.life.stop() }) else { return }
+        let (callsStop, neverRuns) = monitor.signalling { ($0.life.stop(), $0.life.phase == .made || $0.life.phase == .queued) }
+        if neverRuns { settle() }
+        guard callsStop else { return }
         instance.helpers.run { [self] in
             run.withLock { $0 }?.callStop()
             monitor.signalling { $0.life.stopReturned() }
@@ -64,6 +77,7 @@ final class BoundLoad: RunHost {
     // MARK: The load's thread
 
     private func runSteps() {
+        defer { settle() }
         guard monitor.withLock({ $0.life.enter() }) else { return }
         let steps = BoundRun(instance.linked, host: self, pool: instance.pool)
         run.withLock { $0 = steps }

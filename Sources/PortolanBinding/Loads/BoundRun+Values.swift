@@ -97,7 +97,7 @@ extension BoundRun {
         guard let free = linked.free, address != 0 else { return }
         let frame = CallFrame()
         frame.set(0, address)
-        unsafe free.interface.call(free.function, frame.places, frame.result)
+        free.interface.call(free.function, frame)
     }
 
     private func copyText(at address: UInt) throws(RunEnd) -> Value {

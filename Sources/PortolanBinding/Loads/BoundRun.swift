@@ -223,7 +223,7 @@ final class BoundRun: @unchecked Sendable {  // … because what others touch, t
         try place(linked.call, in: frame)
         guard always || host.enterCall(isStoppable: step?.isStoppable ?? false) else { throw .stopped }
         isInCall = true
-        unsafe linked.interface.call(linked.function, frame.places, frame.result)
+        linked.interface.call(linked.function, frame)
         isInCall = false
         if !always { host.leaveCall() }
         return try result(of: linked, in: frame)
@@ -235,7 +235,7 @@ final class BoundRun: @unchecked Sendable {  // … because what others touch, t
         let frame = CallFrame()
         // What it needs may not be there yet: then the next step ends the load.
         do throws(RunEnd) { try place(stop.call, in: frame) } catch { return }
-        unsafe stop.interface.call(stop.function, frame.places, frame.result)
+        stop.interface.call(stop.function, frame)
     }
 
     func slot(_ index: Int) throws(RunEnd) -> CallbackSlot {

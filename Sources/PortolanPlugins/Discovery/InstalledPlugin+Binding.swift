@@ -34,7 +34,7 @@ extension InstalledPlugin {
         let path = problem.path.inside(.member("binding"))
         // `try?` because without the manifest's text there is no line to tell.
         let bytes = try? Folder.contents(of: manifestPath, atMost: PluginManifest.sizeLimit)
-        let place = bytes.flatMap { bytes in path.offset(in: bytes, .json5).map { JSONPosition(of: $0, in: bytes) } }
+        let place = bytes.flatMap { path.nearestPosition(in: $0) }
         return PluginProblem(manifestPath, .manifestAgreesWithLibrary, problem.detail, at: place)
     }
 }

@@ -40,9 +40,21 @@ extension ManifestProblem {
         do throws(ManifestProblem) {
             return try read(value)
         } catch {
-            let place = error.path.offset(in: bytes, .json5).map { JSONPosition(of: $0, in: bytes) }
+            let place = error.path.nearestPosition(in: bytes)
             let subject = error.path.steps.isEmpty || error.path.isName ? "" : "'\(error.path)' "
             throw PluginProblem(path, rule, "\(subject)\(error.detail)", at: place)
+        }
+    }
+}
+
+extension JSONPath {
+    /// Where what it leads to begins, or else what lies around it: what is missing has no place of its own.
+    func nearestPosition(in bytes: [UInt8]) -> JSONPosition? {
+        var path = self
+        while true {
+            if let offset = path.offset(in: bytes, .json5) { return JSONPosition(of: offset, in: bytes) }
+            guard !path.steps.isEmpty else { return nil }
+            path = JSONPath(path.steps.dropLast())
         }
     }
 }

@@ -68,7 +68,11 @@ extension PluginManifest {
               "properties": {
                 "loads": { "type": "array", "minItems": 1, "maxItems": 1024, "items": { "$ref": "#/$defs/load" } }
               }
-            }
+            },
+            "binding": { "$ref": "#/$defs/binding" }
+          },
+          "dependentSchemas": {
+            "binding": { "properties": { "schemes": { "type": "array" } } }
           },
           "$defs": {
             "line": { "type": "string", "minLength": 1, "maxLength": 1024, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$" },
@@ -84,6 +88,148 @@ extension PluginManifest {
                 "description": { "$ref": "#/$defs/line" },
                 "minimum": { "description": "Of an integer or number, itself allowed.", "type": "number" },
                 "maximum": { "description": "Of an integer or number, itself allowed.", "type": "number" }
+              }
+            },
+            "binding": {
+              "description": "What makes a handler of a library that is no plugin: its functions, and the steps of a load.",
+              "type": "object",
+              "required": ["functions", "steps"],
+              "additionalProperties": false,
+              "properties": {
+                "library": { "description": "Where the library lies: in this file's folder (what is meant where nothing is said), or among the system's.", "enum": ["folder", "system"] },
+                "functions": {
+                  "description": "Signatures by name, as in \"int32 (Archive, buffer room[size] filled by result, size size)\".",
+                  "type": "object",
+                  "minProperties": 1,
+                  "maxProperties": 256,
+                  "propertyNames": { "$ref": "#/$defs/name" },
+                  "additionalProperties": { "$ref": "#/$defs/signature" }
+                },
+                "callbacks": {
+                  "description": "What the library calls, by name.",
+                  "type": "object",
+                  "maxProperties": 16,
+                  "propertyNames": { "$ref": "#/$defs/name" },
+                  "additionalProperties": { "$ref": "#/$defs/callback" }
+                },
+                "setup": { "description": "What is done once, before the first load.", "$ref": "#/$defs/steps" },
+                "steps": { "description": "What a load does, in this order.", "$ref": "#/$defs/steps" },
+                "error": { "description": "How the failure of a step is told that does not say itself.", "$ref": "#/$defs/failure" },
+                "stop": {
+                  "description": "How a stop reaches a call that blocks: by a callback's answer, by another function on another thread, or only at the next step (what is meant where nothing is said).",
+                  "oneOf": [{ "enum": ["callback", "step"] }, { "$ref": "#/$defs/call" }]
+                }
+              }
+            },
+            "name": { "type": "string", "maxLength": 128, "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+            "signature": { "type": "string", "minLength": 4, "maxLength": 1024, "pattern": "^[ A-Za-z0-9_?*,.()\\[\\]]+$" },
+            "template": { "description": "Text with {names} in it; {{ and }} are braces.", "type": "string", "maxLength": 4096 },
+            "value": { "type": ["string", "number", "boolean", "null"] },
+            "argument": {
+              "description": "A value; or {\"TYPE\": value} after '...', and {\"NAME\": SIZE} for a buffer.",
+              "oneOf": [
+                { "$ref": "#/$defs/value" },
+                { "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": { "$ref": "#/$defs/value" } }
+              ]
+            },
+            "arguments": { "type": "array", "maxItems": 32, "items": { "$ref": "#/$defs/argument" } },
+            "callback": {
+              "type": "object",
+              "required": ["signature"],
+              "additionalProperties": false,
+              "properties": {
+                "signature": { "$ref": "#/$defs/signature" },
+                "deliver": { "description": "The 'bytes' of the signature that are the body's next.", "$ref": "#/$defs/name" },
+                "fill": { "description": "The 'buffer' of the signature that takes the request body's next bytes.", "$ref": "#/$defs/name" },
+                "returns": { "description": "What it answers: a constant, or \"{NAME.length}\".", "type": ["string", "number", "boolean"] },
+                "stopped": { "description": "What it answers once the load is over.", "type": ["number", "boolean"] }
+              }
+            },
+            "call": {
+              "type": "object",
+              "required": ["call"],
+              "additionalProperties": false,
+              "properties": { "call": { "$ref": "#/$defs/name" }, "with": { "$ref": "#/$defs/arguments" } }
+            },
+            "condition": {
+              "type": "object",
+              "minProperties": 1,
+              "maxProperties": 1,
+              "additionalProperties": false,
+              "properties": {
+                "equals": { "type": ["string", "number", "boolean"] },
+                "differsFrom": { "type": ["string", "number", "boolean"] },
+                "atLeast": { "type": "integer" },
+                "atMost": { "type": "integer" },
+                "oneOf": { "type": "array", "minItems": 1, "maxItems": 64, "items": { "type": ["string", "number", "boolean"] } },
+                "isNull": { "type": "boolean" }
+              }
+            },
+            "guard": {
+              "type": "object",
+              "required": ["value"],
+              "minProperties": 2,
+              "maxProperties": 2,
+              "additionalProperties": false,
+              "properties": {
+                "value": { "$ref": "#/$defs/template" },
+                "equals": { "type": ["string", "number", "boolean"] },
+                "differsFrom": { "type": ["string", "number", "boolean"] },
+                "atLeast": { "type": "integer" },
+                "atMost": { "type": "integer" },
+                "oneOf": { "type": "array", "minItems": 1, "maxItems": 64, "items": { "type": ["string", "number", "boolean"] } },
+                "isNull": { "type": "boolean" }
+              }
+            },
+            "failure": {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": {
+                "code": { "description": "A published code's name, for numbers that 'codes' does not have.", "type": "string" },
+                "codes": {
+                  "description": "Published codes by the number that the call gave.",
+                  "type": "object",
+                  "maxProperties": 256,
+                  "propertyNames": { "pattern": "^[+-]?[0-9]+$" },
+                  "additionalProperties": { "type": "string" }
+                },
+                "message": { "$ref": "#/$defs/template" },
+                "text": { "description": "A call that gives the library's own words.", "$ref": "#/$defs/call" }
+              }
+            },
+            "steps": { "type": "array", "minItems": 1, "maxItems": 128, "items": { "$ref": "#/$defs/step" } },
+            "step": {
+              "type": "object",
+              "additionalProperties": false,
+              "oneOf": [
+                { "required": ["call"], "properties": { "respond": false, "require": false } },
+                { "required": ["respond"], "properties": { "call": false, "require": false, "deliver": false } },
+                { "required": ["require"], "properties": { "call": false, "respond": false, "deliver": false } },
+                { "required": ["deliver"], "properties": { "call": false, "respond": false, "require": false } }
+              ],
+              "dependentRequired": { "with": ["call"], "result": ["call"], "check": ["call"], "until": ["call"], "cleanup": ["call"] },
+              "properties": {
+                "when": { "description": "Only then is the step done.", "$ref": "#/$defs/guard" },
+                "error": { "$ref": "#/$defs/failure" },
+                "call": { "$ref": "#/$defs/name" },
+                "with": { "$ref": "#/$defs/arguments" },
+                "result": { "description": "The name of what the call gives.", "$ref": "#/$defs/name" },
+                "check": { "description": "What holds for the result of a call that succeeded.", "$ref": "#/$defs/condition" },
+                "until": { "description": "The call is made again until this holds for its result.", "$ref": "#/$defs/condition" },
+                "deliver": { "description": "The body's next bytes.", "$ref": "#/$defs/template" },
+                "cleanup": { "description": "What is called when the load is over, whatever came of it.", "$ref": "#/$defs/call" },
+                "respond": {
+                  "type": "object",
+                  "additionalProperties": false,
+                  "properties": {
+                    "status": { "type": ["integer", "string"] },
+                    "mime": { "type": ["string", "null"] },
+                    "length": { "type": ["integer", "string"] },
+                    "textEncoding": { "type": ["string", "null"] },
+                    "filename": { "type": ["string", "null"] }
+                  }
+                },
+                "require": { "description": "What has to hold for the load to go on.", "$ref": "#/$defs/guard" }
               }
             },
             "load": {

@@ -17,6 +17,15 @@ extension Program {
         return copy.path
     }
 
+    /// The manifest of a plugin that has no code, by its folder's absolute path.
+    @discardableResult
+    func copyManifest(_ name: String, to destination: String? = nil) throws -> String {
+        let place = destination ?? name
+        let source = PluginConformanceTests.root.appendingPathComponent("Plugins/\(name)/\(name).plugin.json")
+        try makeFile("\(place)/\(name).plugin.json", String(contentsOf: source, encoding: .utf8))
+        return "\(path)/\(place)"
+    }
+
     /// The template as `make run` installs it, in `PLACE/Template/`.
     ///
     /// - Parameter change: of the manifest's text.

@@ -53,7 +53,7 @@ import Testing
         ("nmae", "1", "8:3", "nothing is called 'nmae' here; did you mean 'name'?"),
         (
             "entirely", "1", "8:3",
-            "nothing is called 'entirely' here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, settings, conformance"
+            "nothing is called 'entirely' here; known are $schema, identifier, name, vendor, version, description, library, sha256, schemes, hostVersions, settings, conformance, binding"
         ), ("isolation", "\"none\"", "8:3", "nothing is called 'isolation' here; known are $schema"),
     ])
     func aMistakeIsToldWithItsPlace(name: String, json: String, place: String, detail: String) throws {

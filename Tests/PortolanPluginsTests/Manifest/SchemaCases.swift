@@ -28,6 +28,55 @@ struct SchemaCase: Sendable {
         settings.map { Self(verdict, ManifestText.setting($0)) }
     }
 
+    private static func steps(_ verdict: Verdict, _ steps: [String]) -> [Self] {
+        cases(
+            verdict, "binding",
+            steps.map { #"{"functions": {"f": "int ()", "g": "int (int)", "v": "int (int, ...)"}, "steps": [\#($0)]}"# })
+    }
+
+    private static let bindings: [Self] =
+        cases(.invalid, "binding", ["null", "[]", "{}", #"{"functions": {"f": "int ()"}}"#, #"{"steps": [{"call": "f"}]}"#])
+        + [("functions", "{}"), ("functions", #"{"a b": "int ()"}"#), ("functions", #"{"f": 1}"#), ("functions", #"{"f": ""}"#)].flatMap {
+            cases(.invalid, "binding", [#"{"\#($0)": \#($1), "steps": [{"call": "f"}]}"#])
+        }
+        + [
+            (Verdict.valid, #""library": "system""#), (.valid, #""library": "folder""#), (.invalid, #""library": "x""#),
+            (.valid, #""stop": "step""#),
+            (.invalid, #""stop": "never""#), (.invalid, #""stop": 1"#), (.onlyForTheSchema, #""stop": "callback""#),
+            (.invalid, #""other": 1"#),
+            (.valid, #""stop": {"call": "f"}"#), (.onlyForTheSchema, #""stop": {"call": "h"}"#), (.valid, #""setup": [{"call": "f"}]"#),
+            (.invalid, #""setup": []"#), (.valid, #""callbacks": {"c": {"signature": "void (user)"}}"#),
+            (.invalid, #""callbacks": {"c": {}}"#), (.onlyForTheSchema, #""callbacks": {"c": {"signature": "int (user)"}}"#),
+            (.valid, #""error": {"code": "notFound", "codes": {"-1": "unknown"}, "message": "x"}"#),
+            (.invalid, #""error": {"codes": {"x": "unknown"}}"#), (.invalid, #""error": {"text": "f"}"#),
+            (.onlyForTheSchema, #""error": {"code": "x"}"#),
+        ].flatMap { cases($0, "binding", [#"{"functions": {"f": "int ()"}, "steps": [{"call": "f"}], \#($1)}"#]) }
+        + steps(
+            .valid,
+            [
+                #"{"call": "f", "result": "x", "check": {"oneOf": [0, 1]}, "until": {"atLeast": 1}, "deliver": "a"}"#,
+                #"{"call": "g", "with": [1], "cleanup": {"call": "g", "with": [2]}}"#, #"{"call": "v", "with": [1, {"long": 2}]}"#,
+                #"{"respond": {"status": 200, "mime": "a/b", "length": 5, "filename": "x"}, "when": {"value": "{method}", "equals": "GET"}}"#,
+                #"{"require": {"value": "{url.query}", "isNull": false}, "error": {"code": "badURL"}}"#, #"{"deliver": "{body}"}"#,
+            ])
+        + steps(
+            .invalid,
+            [
+                "1", "{}", #"{"call": 1}"#, #"{"call": "f", "respond": {}}"#,
+                #"{"deliver": "x", "require": {"value": "a", "equals": "a"}}"#,
+                #"{"deliver": "x", "with": []}"#, #"{"call": "g", "with": 1}"#, #"{"call": "g", "with": [[1]]}"#,
+                #"{"call": "v", "with": [1, {"int": 1, "long": 2}]}"#, #"{"call": "f", "check": {}}"#,
+                #"{"call": "f", "check": {"equals": 0, "atMost": 1}}"#,
+                #"{"call": "f", "check": {"oneOf": []}}"#, #"{"call": "f", "check": 0}"#, #"{"deliver": "x", "when": {"equals": 1}}"#,
+                #"{"respond": {"kind": 1}}"#, #"{"call": "f", "cleanup": "f"}"#,
+            ])
+        + steps(
+            .onlyForTheSchema,
+            [
+                #"{"call": "h"}"#, #"{"call": "g"}"#, #"{"call": "g", "with": ["x"]}"#, #"{"deliver": "{x}"}"#,
+                #"{"call": "f", "check": {"equals": "x"}}"#,
+            ])
+
     static let all: [Self] =
         [Self(.valid, ManifestText.with()), Self(.invalid, "[]"), Self(.invalid, "{}"), Self(.invalid, "null")]
         + ["identifier", "name", "vendor", "version", "library", "schemes"].flatMap { cases(.invalid, $0, [nil, "null", "{}"]) }
@@ -56,6 +105,7 @@ struct SchemaCase: Sendable {
             .invalid, "hostVersions",
             ["\"\"", "\"1.0.0\"", "\"^1.0.0\"", "\">= 1.0.0\"", "\"\(String(repeating: ">1.0.0 ", count: 9))\"", "1"])
         + cases(.onlyForTheSchema, "hostVersions", ["\">=1\"", "\">=01.0.0\""])
+        + bindings
         + cases(.valid, "settings", ["{}"]) + cases(.invalid, "settings", ["[]", "{\"9\": {\"type\": \"string\"}}", "{\"s\": {}}"])
         + settings(
             .valid,

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Calls whose every argument is a word: libffi sorts the arguments of each call anew, which costs more than most calls themselves.
+extension CallInterface {
+    /// Whether the calling convention passes up to six integers and pointers in registers, each widened to a word: System V for x86-64 (§3.2.3) and
+    /// AAPCS64 (§6.8.2) do.
+    static let passesWords: Bool = {
+        #if os(Linux) && (arch(x86_64) || arch(arm64))
+            true
+        #else
+            false
+        #endif
+    }()
+
+    private typealias Word = UInt64
+    private typealias Words0 = @convention(c) () -> Word
+    private typealias Words1 = @convention(c) (Word) -> Word
+    private typealias Words2 = @convention(c) (Word, Word) -> Word
+    private typealias Words3 = @convention(c) (Word, Word, Word) -> Word
+    private typealias Words4 = @convention(c) (Word, Word, Word, Word) -> Word
+    private typealias Words5 = @convention(c) (Word, Word, Word, Word, Word) -> Word
+    private typealias Words6 = @convention(c) (Word, Word, Word, Word, Word, Word) -> Word
+
+    /// - Parameter cells: the arguments, each widened to a word.
+    /// - Returns: the result's register, of which the type's own bits count.
+    @inline(__always)
+    static func callWords(_ function: Function, _ cells: UnsafeMutablePointer<UInt64>, count: Int) -> UInt64 {
+        let c = unsafe cells
+        return switch count {
+        case 0: unsafe unsafeBitCast(function, to: Words0.self)()
+        case 1: unsafe unsafeBitCast(function, to: Words1.self)(c[0])
+        case 2: unsafe unsafeBitCast(function, to: Words2.self)(c[0], c[1])
+        case 3: unsafe unsafeBitCast(function, to: Words3.self)(c[0], c[1], c[2])
+        case 4: unsafe unsafeBitCast(function, to: Words4.self)(c[0], c[1], c[2], c[3])
+        case 5: unsafe unsafeBitCast(function, to: Words5.self)(c[0], c[1], c[2], c[3], c[4])
+        default: unsafe unsafeBitCast(function, to: Words6.self)(c[0], c[1], c[2], c[3], c[4], c[5])
+        }
+    }
+}
+
+extension ForeignType {
+    /// Whether it goes through a register for integers, or nowhere.
+    var isWord: Bool {
+        switch self {
+        case .void, .pointer: true
+        case .scalar(let scalar): scalar.isInteger || scalar == .bool
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import Testing
+
+/// Libraries of the system that a manifest alone makes plugins of.
+@Suite(.timeLimit(.minutes(2))) struct BoundLibraryTests {
+    private let program: Program
+
+    init() throws {
+        program = try Program()
+        for name in ["LibCurl", "LibMagic"] { try program.copyManifest(name) }
+    }
+
+    private func get(_ plugin: String, _ url: String, _ options: String...) throws -> Program.Outcome {
+        try program.run(["get", "--plugin", "\(program.path)/\(plugin)", url] + options)
+    }
+
+    @Test func gopherIsLoadedThroughLibcurl() throws {
+        let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let server = try ScriptedServer([.receive(10), .send(body)])
+        let outcome = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/9/a%20chart")
+        #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output == Data(body))
+        #expect(server.connections.first?.received == Array("/a chart\r\n".utf8))
+    }
+
+    @Test func dictIsLoadedThroughLibcurl() throws {
+        let answer =
+            "220 sea <1@x>\r\n250 ok\r\n150 1 definitions\r\n151 \"tide\" sea \"Sea\"\r\nthe rise and fall\r\n.\r\n250 ok\r\n221 bye\r\n"
+        let server = try ScriptedServer([.send(text: answer)])
+        let outcome = try get("LibCurl", "dict://127.0.0.1:\(server.port)/d:tide", "-i")
+        #expect(outcome.status == 0 && outcome.text == "content-type: text/plain\n\n" + answer)
+        let sent = server.connections.first.map { String(decoding: $0.received, as: UTF8.self) } ?? ""
+        #expect(sent.hasSuffix("DEFINE ! tide\r\nQUIT\r\n"))
+    }
+
+    @Test func whatLibcurlSaysIsToldWithItsCode() throws {
+        let server = try ScriptedServer([.receive(5), .reset])
+        let lost = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/0/ab", "--json")
+        #expect(lost.lines.last?.contains("\"connectionLost\"") == true, "\(lost.lines)")
+        let port = server.port
+        server.close()
+        let refused = try get("LibCurl", "gopher://127.0.0.1:\(port)/")
+        #expect(refused.status == 7)
+        #expect(refused.errors == ["portolan: curl_easy_perform of libcurl.so.4 failed with 7: Couldn't connect to server"])
+    }
+
+    /// While bytes come, and while none do.
+    @Test(arguments: [false, true]) func aStopReachesLibcurl(_ isSilent: Bool) throws {
+        let server = try ScriptedServer([.receive(2)] + (isSilent ? [.stall] : [.forever([.send([UInt8](repeating: 120, count: 65536))])]))
+        let outcome = try get("LibCurl", "gopher://127.0.0.1:\(server.port)/", "--max-time", "0.3", "-o", "out")
+        #expect(outcome.status == 28)
+    }
+
+    /// Nothing in a URL reaches other protocols of libcurl's, or its options.
+    @Test(arguments: ["gopher:", "dict:word", "tftp:///file", "gopher:///"]) func aURLWithoutAHostReachesNoFunction(_ url: String) throws {
+        let outcome = try get("LibCurl", url)
+        #expect(outcome.status != 0 && outcome.errors == ["portolan: '\(url)' names no host; write one after '//'"])
+    }
+
+    @Test func aFileIsToldByLibmagic() throws {
+        try program.makeFile("a b.html", "<!DOCTYPE html><html><body>sea</body></html>")
+        let outcome = try get("LibMagic", "magic-mime://\(program.path)/a%20b.html")
+        #expect(outcome.text == "text/html; charset=us-ascii")
+        let missing = try get("LibMagic", "magic://\(program.path)/none")
+        #expect(missing.errors.first?.contains("magic_file of libmagic.so.1 failed with NULL: cannot") == true, "\(missing.errors)")
+    }
+
+    @Test func bothAreValidAndOfTheSystem() throws {
+        let outcome = try program.run("plugins", "validate", "\(program.path)/LibCurl", "\(program.path)/LibMagic")
+        #expect(outcome.status == 0 && outcome.lines.count { $0.hasSuffix(": valid") } == 2, "\(outcome.lines)")
+        let inspected = try program.run("plugins", "inspect", "\(program.path)/LibCurl")
+        #expect(inspected.lines.contains { $0.hasPrefix("library ") && $0.hasSuffix("/libcurl.so.4") })
+    }
+
+    /// Found by a search, and asked as any other plugin is.
+    @Test func anInstalledOneIsFound() throws {
+        for name in ["LibCurl", "LibMagic"] { try program.copyManifest(name, to: "plugins/\(name)") }
+        let variables = ["PORTOLAN_PLUGIN_PATH": "\(program.path)/plugins"]
+        #expect(try program.run(["get", "magic:///dev/null"], with: variables).text.hasPrefix("character special"))
+        let denied = try program.run(
+            ["get", "magic:///dev/null"], with: variables.merging(["PORTOLAN_PLUGIN_DENY": "org.portolan.*"]) { $1 })
+        #expect(denied.status != 0 && denied.output.isEmpty)
+    }
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A library that knows nothing of Portolan, with a function for each type and each rule of ownership that a binding has. */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#pragma GCC visibility push(default)
+
+/* What the library has handed out and not got back. */
+static int live_things, live_blocks, calls;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+static void count(int *counter, int change) {
+    pthread_mutex_lock(&mutex);
+    *counter += change;
+    pthread_cond_broadcast(&condition);
+    pthread_mutex_unlock(&mutex);
+}
+
+static int read_count(int *counter) {
+    pthread_mutex_lock(&mutex);
+    int value = *counter;
+    pthread_mutex_unlock(&mutex);
+    return value;
+}
+
+int bf_live_things(void) { return read_count(&live_things); }
+int bf_live_blocks(void) { return read_count(&live_blocks); }
+/* How often `bf_note` was called since the start. */
+int bf_calls(void) { return read_count(&calls); }
+void bf_note(void) { count(&calls, 1); }
+
+/* Numbers, each type in and out. */
+int8_t bf_int8(int8_t x) { return (int8_t)-x; }
+uint8_t bf_uint8(uint8_t x) { return (uint8_t)~x; }
+int16_t bf_int16(int16_t x) { return (int16_t)-x; }
+uint16_t bf_uint16(uint16_t x) { return (uint16_t)~x; }
+int32_t bf_int32(int32_t x) { return -x; }
+uint32_t bf_uint32(uint32_t x) { return ~x; }
+int64_t bf_int64(int64_t x) { return -x; }
+uint64_t bf_uint64(uint64_t x) { return ~x; }
+size_t bf_size(size_t x) { return ~x; }
+ssize_t bf_ssize(ssize_t x) { return -x; }
+long bf_long(long x) { return -x; }
+unsigned long bf_ulong(unsigned long x) { return ~x; }
+float bf_float(float x) { return x * 2; }
+double bf_double(double x) { return x / 2; }
+bool bf_bool(bool x) { return !x; }
+
+/* Sixteen arguments, more than registers hold. */
+int64_t bf_sum(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, uint32_t f, int64_t g, uint64_t h, size_t i, double j, float k, bool l,
+               int64_t m, int64_t n, int64_t o, int64_t p) {
+    return a + b + c + d + e + (int64_t)f + g + (int64_t)h + (int64_t)i + (int64_t)j + (int64_t)k + l + m + n + o + p;
+}
+
+/* Variable arguments: i, l, d and s say of which type each is. */
+double bf_vsum(const char *kinds, ...) {
+    va_list list;
+    va_start(list, kinds);
+    double sum = 0;
+    for (; *kinds; kinds++) {
+        if (*kinds == 'i') sum += va_arg(list, int);
+        if (*kinds == 'l') sum += (double)va_arg(list, long);
+        if (*kinds == 'd') sum += va_arg(list, double);
+        if (*kinds == 's') sum += (double)strlen(va_arg(list, const char *));
+        if (*kinds == 'o') *va_arg(list, long *) = 77;
+    }
+    va_end(list);
+    return sum;
+}
+
+/* Text: lent, given away, absent. */
+const char *bf_lent_text(int which) { return which == 0 ? NULL : which == 1 ? "lent" : "line\nbreak\x1b[31m"; }
+
+char *bf_given_text(const char *text) {
+    count(&live_blocks, 1);
+    return strdup(text ? text : "nothing");
+}
+
+void bf_free(void *block) {
+    count(&live_blocks, -1);
+    free(block);
+}
+
+/* Bytes: lent to the library, lent by it, given away. */
+uint64_t bf_hash(const void *bytes, size_t length) {
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
+    return hash;
+}
+
+void *bf_blob(int filler, size_t *length) {
+    count(&live_blocks, 1);
+    *length = 70000;
+    char *block = malloc(70000);
+    memset(block, filler, 70000);
+    return block;
+}
+
+const void *bf_lent_blob(size_t *length) {
+    *length = 4;
+    return "a\0b";
+}
+
+const void *bf_absurd_blob(size_t *length) {
+    *length = SIZE_MAX;
+    return "x";
+}
+
+/* What a function can put out. */
+int bf_outputs(int8_t *a, uint16_t *b, int64_t *c, double *d, bool *e, const char **f, const char **g) {
+    *a = -5;
+    *b = 65535;
+    *c = INT64_MIN;
+    *d = 0.25;
+    *e = true;
+    *f = "put out";
+    *g = NULL;
+    return 0;
+}
+
+/* A handle. */
+typedef struct thing {
+    const char *rest;
+    bool is_woken;
+} thing;
+
+thing *bf_open(const char *text) {
+    if (strcmp(text, "refused") == 0) return NULL;
+    count(&live_things, 1);
+    thing *self = calloc(1, sizeof *self);
+    self->rest = text;
+    return self;
+}
+
+int bf_open_into(const char *text, thing **self) {
+    *self = bf_open(text);
+    return *self ? 0 : 9;
+}
+
+void bf_close(thing *self) {
+    count(&live_things, -1);
+    free(self);
+}
+
+const char *bf_error(int status) { return status == 9 ? "the thing was refused" : status == 0 ? "" : "something else"; }
+
+/* Fills a buffer, 0 at the end. */
+ssize_t bf_read(thing *self, void *room, size_t capacity) {
+    size_t length = strlen(self->rest);
+    if (length > capacity) length = capacity;
+    memcpy(room, self->rest, length);
+    self->rest += length;
+    return (ssize_t)length;
+}
+
+/* The same, with how much it filled put out, and 1 at the end. */
+int bf_read_into(thing *self, void *room, uint32_t capacity, uint32_t *filled) {
+    *filled = (uint32_t)bf_read(self, room, capacity);
+    return *filled == 0;
+}
+
+/* Says that it has filled more than there is. */
+ssize_t bf_overfill(void *room, size_t capacity) {
+    memset(room, 'x', capacity);
+    return (ssize_t)capacity + 1;
+}
+
+/* Lends its own bytes, a byte at a time. */
+int bf_next(thing *self, const void **bytes, size_t *length) {
+    *bytes = self->rest;
+    *length = *self->rest ? 1 : 0;
+    self->rest += *length;
+    return *length == 0;
+}
+
+/* Callbacks. */
+typedef size_t write_function(const void *bytes, size_t size, size_t count, void *user);
+
+int bf_write(const char *text, write_function *write, void *user) {
+    for (; *text; text++)
+        if (write(text, 1, 1, user) != 1) return 23;
+    return 0;
+}
+
+int bf_write_narrow(int8_t (*each)(void *user, uint8_t a, int16_t b, double c), void *user) { return each(user, 200, -3, 0.5); }
+
+int bf_write_absurd(write_function *write, void *user) { return (int)write("x", SIZE_MAX, SIZE_MAX, user); }
+int bf_write_null(write_function *write, void *user) { return (int)write(NULL, 1, 5, user); }
+int bf_write_other_user(write_function *write, void *user) { return (int)write("x", 1, 1, (char *)user + 16); }
+
+static write_function *kept;
+static void *kept_user;
+
+int bf_keep(write_function *write, void *user) {
+    kept = write;
+    kept_user = user;
+    return 0;
+}
+
+/* Calls what was kept; what it is called when its load is over. */
+int64_t bf_call_kept(void) { return kept ? (int64_t)kept("late", 1, 4, kept_user) : -1; }
+
+static void *call_elsewhere(void *answer) {
+    *(int64_t *)answer = bf_call_kept();
+    return NULL;
+}
+
+int bf_write_elsewhere(write_function *write, void *user) {
+    pthread_t thread;
+    int64_t answer = 0;
+    bf_keep(write, user);
+    if (pthread_create(&thread, NULL, call_elsewhere, &answer) != 0) return 99;
+    pthread_join(thread, NULL);
+    return (int)answer;
+}
+
+/* Writes for ever, until it is told to stop. */
+int bf_write_forever(write_function *write, void *user) {
+    while (write("again ", 1, 6, user) == 6) {}
+    return 23;
+}
+
+int64_t bf_pull(size_t (*read)(void *room, size_t size, size_t count, void *user), void *user) {
+    char room[100];
+    int64_t sum = 0;
+    size_t length;
+    while ((length = read(room, 1, sizeof room, user)) > 0 && length <= sizeof room)
+        for (size_t i = 0; i < length; i++) sum += (unsigned char)room[i];
+    return length == 0 ? sum : -1;
+}
+
+/* Blocks until it is woken by another thread. */
+int bf_wait(thing *self) {
+    pthread_mutex_lock(&mutex);
+    calls++;
+    pthread_cond_broadcast(&condition);
+    while (!self->is_woken) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return 7;
+}
+
+void bf_wake(thing *self) {
+    pthread_mutex_lock(&mutex);
+    self->is_woken = true;
+    pthread_cond_broadcast(&condition);
+    pthread_mutex_unlock(&mutex);
+}
+
+#pragma GCC visibility pop

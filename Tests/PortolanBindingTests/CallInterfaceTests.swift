@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import PortolanBinding
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Calls through libffi.
+@Suite struct CallInterfaceTests {
+    @Test func aFunctionOfTheSystemIsCalled() throws {
+        let interface = try CallInterface(result: .scalar(.int), parameters: [.scalar(.int)])
+        let symbol = try unsafe #require(dlsym(nil, "abs"))
+        let function = unsafe unsafeBitCast(symbol, to: CallInterface.Function.self)
+        let frame = CallFrame()
+        unsafe ScalarType.int.store(integer: -7, UnsafeMutableRawPointer(frame.cells))
+        interface.call(function, frame)
+        #expect(unsafe ScalarType.int.loadResult(frame.result) == .integer(7))
+    }
+
+    /// libffi widens a narrow result to a word, or leaves what stood there: only the type's own bits count.
+    @Test(arguments: ScalarType.allCases) func aResultIsReadByItsType(_ type: ScalarType) {
+        let frame = CallFrame()
+        unsafe frame.result.pointee = .max
+        switch type {
+        case .float, .double: break
+        case .bool: #expect(unsafe type.loadResult(frame.result) == .truth(true))
+        default: #expect(unsafe type.loadResult(frame.result) == .integer(type.isSigned ? -1 : type.range.upperBound))
+        }
+    }
+
+    @Test(arguments: ScalarType.allCases.filter(\.isInteger)) func aNumberComesBackAsItWent(_ type: ScalarType) {
+        let frame = CallFrame()
+        for value in [type.range.lowerBound, type.range.upperBound, 0, 1] {
+            unsafe type.store(integer: value, UnsafeMutableRawPointer(frame.cells))
+            #expect(unsafe type.load(UnsafeRawPointer(frame.cells)) == .integer(value))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import PortolanBinding
+
+/// Signatures as text.
+@Suite struct SignatureTests {
+    static let sound = [
+        "void ()", "int8 (int8, uint64)", "Thing? (cstring?, ...)", "cstring freed by thing_free (pointer)",
+        "bytes[length] freed by thing_free (int, out size length)", "int (Thing, buffer room[n] filled by m, uint32 n, out uint32 m)",
+        "ssize (buffer room[size] filled by result, size size)", "int (out bytes data[n], out size n, callback write, user)",
+        "int (out Thing, out cstring?, out bool)", "  int(int   a,int b)  ",
+    ]
+
+    @Test(arguments: sound) func aSoundOneIsReadWhole(_ text: String) throws {
+        _ = try Signature(parsing: text, as: .function)
+    }
+
+    /// No beginning of it is a signature, and none ends the process.
+    @Test(arguments: sound) func aBeginningOfOneIsRefused(_ text: String) {
+        let bytes = Array(text.utf8)
+        for end in 0..<(bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0) {
+            #expect(throws: BindingProblem.self) { try Signature(parsing: String(decoding: bytes[..<end], as: UTF8.self), as: .function) }
+        }
+    }
+
+    /// Whatever byte stands where, there is an end.
+    @Test(arguments: sound) func anyByteMayStandAnywhere(_ text: String) {
+        let bytes = Array(text.utf8)
+        for index in bytes.indices {
+            for byte in Array(" ()[],.*?aZ0_{\0\n".utf8) + [0x80, 0xC3, 0xFF] {
+                var changed = bytes
+                changed[index] = byte
+                for role in [Signature.Role.function, .callback] {
+                    _ = try? Signature(parsing: String(decoding: changed, as: UTF8.self), as: role)  // because both are fine here
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("", "a type is needed"), ("int", "'(' is needed, not the end"), ("int (", "a type is needed"), ("int (int", "',' is needed"),
+        ("int (int))", "')' follows its end"), ("int (void)", "'void' is no type"), ("int (int a, int a)", "two parameters are called 'a'"),
+        ("int (...)", "after one parameter at least"), ("int (int, ..., int)", "')' is needed"), ("int (thing)", "'thing' is no type"),
+        ("int (bytes data)", "'[' is needed"), ("int (bytes data[n])", "no parameter is called 'n'"),
+        ("int (bytes data[n], double n)", "has to be an integer"), ("int (bytes data[n], cstring n)", "has to be an integer"),
+        ("int (bytes data[n*m], size n, size m)", "only a callback's length is a product"),
+        ("int (buffer room[n], size n)", "says what it is 'filled by'"),
+        ("int (out bytes data[n], size n)", "has to be an integer after 'out'"),
+        ("int (buffer room[n] filled by m, size n, size m)", "has to be an integer after 'out'"),
+        ("bytes[n] (size n)", "has to be an integer after 'out'"), ("int freed by f ()", "only a cstring and bytes"),
+        ("Thing freed by f ()", "a handle has its cleanup"), ("int (\(String(repeating: "int, ", count: 16))int)", "over 16 parameters"),
+        (String(repeating: " ", count: 1025), "over 1024 bytes"), ("int (int\u{0})", "',' is needed"),
+        ("int (callback)", "the name of the callback"),
+    ])
+    func whatIsWrongIsSaid(_ text: String, _ words: String) {
+        let problem = #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .function) }
+        #expect(problem?.detail.contains(words) == true, "\(problem?.detail ?? "")")
+    }
+
+    @Test(arguments: [
+        "cstring (int)", "Thing ()", "int (callback c)", "int (out int)", "int (int, ...)", "int (buffer b[n] filled by result, size n)",
+        "int (user, user)",
+    ])
+    func aCallbackHasLess(_ text: String) {
+        #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .callback) }
+    }
+
+    @Test(arguments: ["{", "}", "a{b", "{a}}", "{{a}", "{a{b}}"]) func aBraceThatStandsAloneIsRefused(_ text: String) {
+        #expect(throws: BindingProblem.self) { try Template(parsing: text) }
+    }
+
+    @Test func aTemplateIsCutIntoPieces() throws {
+        #expect(try Template(parsing: "").pieces.isEmpty)
+        #expect(try Template(parsing: "{{a}}").pieces == [.literal("{a}")])
+        #expect(
+            try Template(parsing: "é{a|}-{b|c|d}").pieces == [
+                .literal("é"), .name("a", fallback: ""), .literal("-"), .name("b", fallback: "c|d"),
+            ])
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+/// Loads through a binding: what they take from a request, how they are called back, how they fail, and how they are stopped.
+@Suite(.timeLimit(.minutes(2))) struct BindingLoadTests {
+    private static let write = #"{"call": "bf_write", "with": ["{url.path}"], "check": {"equals": 0}}"#
+
+    // MARK: The request
+
+    @Test(arguments: [
+        ("{url}", "bound://u:p@host:7/a%20b?q=1"), ("{url.scheme}", "bound"), ("{url.username|-}", "u"), ("{url.password|-}", "p"),
+        ("{url.host|-}", "host"), ("{url.port|70}.", "7."), ("{url.path}", "/a%20b"), ("{url.path.decoded}", "/a b"),
+        ("{url.query|-}", "q=1"), ("{url.fragment|-}", "top"), ("{url.rest}", "//u:p@host:7/a%20b?q=1"), ("{method}", "PUT"),
+        ("{field:X-Sea|-}", "calm"), ("{field:X-Land|none}", "none"), ("{property:org.example.n|-}", "5"),
+        ("{property:org.example.m|-}", "-"),
+        ("{setting:greeting}", "Ahoy"), ("{{{method}}}", "{PUT}"), ("{body}", "cargo"),
+    ])
+    func aValueComesFromTheRequest(_ template: String, _ text: String) throws {
+        let harness = try BindingHarness(
+            #"[{"deliver": "\#(template)"}]"#, settings: #"{"greeting": {"type": "string", "default": "Ahoy"}}"#)
+        var request = try Request("bound://u:p@host:7/a%20b?q=1#top", method: .put, body: .bytes(Array("cargo".utf8)))
+        request.fields[.init("X-Sea")!] = "calm"
+        request.properties["org.example.n"] = .text("5")
+        #expect(String(decoding: try harness.load(request).bytes, as: UTF8.self) == text)
+    }
+
+    @Test func aTextWithANULReachesNoFunction() throws {
+        let client = try BindingHarness(#"[{"call": "bf_given_text", "with": ["{url.path.decoded}"]}]"#).load("bound://h/a%00b")
+        #expect(client.error?.code == .badURL)
+    }
+
+    @Test func aNumberThatDoesNotFitReachesNoFunction() throws {
+        let harness = try BindingHarness(
+            #"[{"when": {"value": "{property:n}", "isNull": false}, "call": "bf_note"}, {"call": "bf_int8", "with": ["{setting:n}"]}]"#,
+            settings: #"{"n": {"type": "integer", "default": 128}}"#)
+        let client = try harness.load()
+        #expect(client.error?.message == "128 does not fit the library's int8; ask for another value")
+    }
+
+    @Test func theBodyIsPulled() throws {
+        let harness = try BindingHarness(#"[{"call": "bf_pull", "result": "sum"}, {"deliver": "{sum}{method|}"}]"#)
+        let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+        let request = try Request("bound:x", method: .put, body: .bytes(bytes))
+        #expect(String(decoding: try harness.load(request).bytes, as: UTF8.self) == "\(bytes.reduce(0) { $0 + Int($1) })PUT")
+    }
+
+    // MARK: Callbacks
+
+    @Test func whatIsWrittenIsDelivered() throws {
+        let client = try BindingHarness("[\(Self.write)]").load("bound://h/each")
+        #expect(client.bytes == Array("/each".utf8))
+        #expect(client.events == [.response(nil)] + [.data(1), .data(1), .data(1), .data(1), .data(1), .finished])
+    }
+
+    @Test func aNarrowAnswerIsWhole() throws {
+        #expect(try BindingHarness(#"[{"call": "bf_write_narrow", "check": {"equals": -100}}]"#).load().error == nil)
+    }
+
+    @Test(arguments: ["bf_write_absurd", "bf_write_null", "bf_write_other_user"])
+    func aCallbackThatCannotBeTrueDeliversNothing(_ function: String) throws {
+        let client = try BindingHarness(#"[{"call": "\#(function)"}]"#).load()
+        #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
+    }
+
+    @Test func aCallbackOnAnotherThreadDeliversNothing() throws {
+        let client = try BindingHarness(#"[{"call": "bf_write_elsewhere", "check": {"equals": 0}}]"#).load()
+        #expect(client.bytes.isEmpty && client.error == nil)
+    }
+
+    @Test func aCallbackAfterItsLoadDeliversNothing() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_keep", "when": {"value": "{url.path}", "equals": "/keep"}},
+             {"call": "bf_call_kept", "check": {"equals": 0}, "when": {"value": "{url.path}", "equals": "/late"}},
+             {"call": "bf_write", "with": ["own"], "when": {"value": "{url.path}", "equals": "/other"}},
+             {"call": "bf_call_kept", "when": {"value": "{url.path}", "equals": "/other"}}]
+            """)
+        #expect(try harness.load("bound://h/keep").error == nil)
+        #expect(try harness.load("bound://h/late").bytes.isEmpty)
+        #expect(harness.log.all.contains { $0.contains("the callback 'write' was called when its load was over; it was told to stop") })
+        // Another load has the closure now: it is told from the first one's by its user data.
+        let other = try harness.load("bound://h/other")
+        #expect(other.bytes == Array("own".utf8))
+        #expect(other.error?.message == "the callback 'write' was called with another load's user data")
+    }
+
+    // MARK: Failures
+
+    @Test func anErrorIsToldByAFurtherCall() throws {
+        let error = #"{"text": {"call": "bf_error", "with": ["{result}"]}, "code": "ioFailed", "codes": {"9": "notFound"}}"#
+        let steps =
+            #"[{"call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}, "cleanup": {"call": "bf_close", "with": ["{x}"]}}]"#
+        let failure = try BindingHarness(steps, ["error": error]).load().error
+        #expect(failure == LoadError(.notFound, message: "bf_open_into of plugin.so failed with 9: the thing was refused"))
+    }
+
+    @Test func aHandleThatIsNULLIsAFailure() throws {
+        let client = try BindingHarness(#"[{"call": "bf_open", "with": ["refused"], "cleanup": {"call": "bf_note"}}, {"call": "bf_note"}]"#)
+            .load()
+        #expect(client.error?.message == "bf_open of plugin.so gave NULL, where it should not")
+    }
+
+    @Test func wordsOfTheLibraryStayOnOneLine() throws {
+        let client = try BindingHarness(
+            #"[{"call": "bf_int8", "with": [1], "check": {"equals": 1}, "error": {"text": {"call": "bf_lent_text", "with": [2]}}}]"#
+        ).load()
+        #expect(client.error?.message == "bf_int8 of plugin.so failed with -1: line\u{FFFD}break\u{FFFD}[31m")
+    }
+
+    @Test func aLibraryThatCannotBeSetUpIsRefused() throws {
+        let error = #expect(throws: LoadError.self) {
+            try BindingHarness(#"[{"call": "bf_note"}]"#, ["setup": #"[{"call": "bf_int8", "with": [1], "check": {"equals": 1}}]"#])
+        }
+        #expect(error?.code == .pluginRefused)
+        #expect(error?.message == "plugin.so can't be set up: bf_int8 of plugin.so failed with -1")
+    }
+
+    @Test func aLibraryIsSetUpOnce() throws {
+        let harness = try BindingHarness(
+            #"[{"call": "bf_calls", "result": "n"}, {"deliver": "{n}{method}"}]"#, ["setup": #"[{"call": "bf_note"}]"#])
+        for _ in 0..<3 { #expect(try harness.text() == "1GET") }
+    }
+
+    // MARK: Stops
+
+    @Test func aStopReachesTheLibraryThroughTheCallback() throws {
+        let client = RecordingClient { index, _ in index == 3 ? .stopped : .keepGoing }
+        let harness = try BindingHarness(
+            #"[{"call": "bf_write_forever", "check": {"equals": 0}}]"#, ["stop": #""callback""#])
+        #expect(try harness.load(client: client).events.count == 4)
+    }
+
+    @Test func aStopReachesTheLibraryThroughAFunction() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_open", "with": ["x"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+             {"deliver": "begun"}, {"call": "bf_wait", "with": ["{thing}"], "check": {"equals": 0}}]
+            """, ["stop": #"{"call": "bf_wake", "with": ["{thing}"]}"#])
+        let attempt = try TestAttempt(harness.plugin, "bound:x")
+        attempt.start()
+        attempt.client.wait { $0.contains(.data(5)) }
+        attempt.attempt.end(with: LoadError(.cancelled, message: "enough"))
+        harness.plugin.waitUntilIdle()
+        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.client.events.last == .failed(LoadError(.cancelled, message: "enough")))
+    }
+
+    @Test func aPausedReaderHoldsTheLibraryUp() throws {
+        let client = RecordingClient { _, event in event == .data(1) ? .pause : .keepGoing }
+        let attempt = try TestAttempt(try BindingHarness("[\(Self.write)]").plugin, "bound://h/abc", client: client)
+        attempt.start()
+        for count in 1...4 {
+            client.wait { $0.count == count + 1 }
+            attempt.attempt.resume()
+        }
+        attempt.waitUntilEnded()
+        #expect(client.bytes == Array("/abc".utf8) && attempt.breaches.isEmpty)
+    }
+
+    @Test func manyLoadsRunAtOnce() async throws {
+        let harness = try BindingHarness("[\(Self.write)]")
+        let registry = ProtocolRegistry()
+        for handler in harness.plugin.handlers { registry.register(handler) }
+        let loader = Loader(configuration: .default, registry: registry)
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for index in 0..<200 {
+                group.addTask { String(decoding: try await loader.data(from: "bound://h/\(index)").0, as: UTF8.self) == "/\(index)" }
+            }
+            for try await isRight in group { #expect(isRight) }
+        }
+    }
+}

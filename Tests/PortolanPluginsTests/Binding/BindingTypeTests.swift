@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+/// Each type of the language goes to C and comes back, and each rule of ownership is kept.
+@Suite(.timeLimit(.minutes(2))) struct BindingTypeTests {
+    /// What a function makes of a value, and the values at the ends of its type.
+    static let integers: [(function: String, argument: String, result: String)] = [
+        ("bf_int8", "127", "-127"), ("bf_int8", "-127", "127"), ("bf_uint8", "0", "255"), ("bf_uint8", "255", "0"),
+        ("bf_int16", "-32767", "32767"), ("bf_uint16", "0", "65535"), ("bf_int32", "2147483647", "-2147483647"),
+        ("bf_uint32", "0", "4294967295"), ("bf_int64", "-9223372036854775807", "9223372036854775807"),
+        ("bf_uint64", "0", "18446744073709551615"), ("bf_uint64", "18446744073709551615", "0"),
+        ("bf_size", "1", "18446744073709551614"), ("bf_ssize", "5", "-5"), ("bf_long", "-1", "1"),
+        ("bf_ulong", "0", "18446744073709551615"),
+    ]
+
+    @Test(arguments: integers) func anIntegerCrosses(_ function: String, _ argument: String, _ result: String) throws {
+        let harness = try BindingHarness(
+            #"[{"call": "\#(function)", "with": [\#(argument)], "result": "x", "check": {"equals": \#(result)}}, {"deliver": "={x}"}]"#)
+        #expect(try harness.text() == "=\(result)")
+    }
+
+    @Test(arguments: [
+        #"{"call": "bf_float", "with": [1.5], "check": {"equals": 3}}"#,
+        #"{"call": "bf_double", "with": [-0.5], "check": {"equals": -0.25}}"#,
+        #"{"call": "bf_double", "with": [3], "check": {"equals": 1.5}}"#,
+        #"{"call": "bf_bool", "with": [true], "check": {"equals": false}}"#,
+        #"{"call": "bf_bool", "with": [false], "check": {"equals": true}}"#,
+        #"{"call": "bf_sum", "with": [-1, 2, -3, 4, -5, 6, -7, 8, 9, 10.5, 11.5, true, 13, 14, 15, 16], "check": {"equals": 93}}"#,
+        #"{"call": "bf_vsum", "with": ["ilds", {"int": -1}, {"long": 4000000000}, {"double": 0.5}, {"cstring": "four"}], "check": {"equals": 4000000003.5}}"#,
+        #"{"call": "bf_vsum", "with": ["o", {"out long": "x"}], "check": {"equals": 0}}, {"require": {"value": "{x}", "equals": 77}}"#,
+        #"{"call": "bf_hash", "with": [""], "check": {"equals": 14695981039346656037}}"#,
+        #"{"call": "bf_hash", "with": ["a"], "check": {"equals": 12638187200555641996}}"#,
+    ])
+    func aValueCrosses(_ steps: String) throws {
+        #expect(try BindingHarness("[\(steps)]").load().events.last == .finished)
+    }
+
+    @Test func whatAFunctionPutsOutHasItsNames() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_outputs", "with": ["a", "b", "c", "d", "e", "f", "g"], "check": {"equals": 0}},
+             {"require": {"value": "{d}", "equals": 0.25}}, {"require": {"value": "{e}", "equals": true}},
+             {"require": {"value": "{g}", "isNull": true}}, {"deliver": "{a} {b} {c} {f} {g|none}"}]
+            """)
+        #expect(try harness.text() == "-5 65535 -9223372036854775808 put out none")
+    }
+
+    // MARK: Ownership
+
+    @Test func textThatIsGivenAwayIsGivenBack() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_given_text", "with": ["{url.path.decoded}"], "result": "a"}, {"call": "bf_given_text", "with": [null], "result": "b"},
+             {"call": "bf_live_blocks", "check": {"equals": 0}}, {"deliver": "{a} and {b}"}]
+            """)
+        #expect(try harness.text("bound://h/a%20b") == "/a b and nothing")
+    }
+
+    @Test func textThatIsLentIsCopied() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_lent_text", "with": [1], "result": "a"}, {"call": "bf_lent_text", "with": [0], "result": "b"},
+             {"deliver": "{a|}"}, {"deliver": "{b|absent}"}]
+            """)
+        #expect(try harness.text() == "lentabsent")
+    }
+
+    @Test func bytesThatAreGivenAwayAreGivenBack() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_blob", "with": [120], "result": "blob"}, {"call": "bf_live_blocks", "check": {"equals": 0}},
+             {"respond": {"length": "{blob.length}", "mime": "text/x-blob", "status": 203, "filename": "a/b"}}, {"deliver": "{blob}"}]
+            """)
+        let client = try harness.load()
+        #expect(client.bytes == [UInt8](repeating: 120, count: 70000))
+        #expect(client.events.first == .response(70000))
+        #expect(client.response?.mimeType?.essence == "text/x-blob" && client.response?.status?.code == 203)
+        #expect(client.response?.suggestedFilename.contains("/") == false)
+    }
+
+    @Test func bytesMayHoldNULs() throws {
+        let harness = try BindingHarness(#"[{"call": "bf_lent_blob", "result": "blob"}, {"deliver": "{blob}"}]"#)
+        #expect(try harness.load().bytes == [0x61, 0, 0x62, 0])
+    }
+
+    @Test func aLengthBeyondAllReasonIsRefused() throws {
+        let client = try BindingHarness(#"[{"call": "bf_absurd_blob", "result": "blob"}, {"deliver": "{blob}"}]"#).load()
+        #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
+    }
+
+    @Test func aHandleIsCleanedUpWhateverComes() throws {
+        for (last, end) in [(#"{"deliver": "x"}"#, true), (#"{"call": "bf_int8", "with": [1], "check": {"equals": 5}}"#, false)] {
+            let harness = try BindingHarness(
+                """
+                [{"call": "bf_live_things", "check": {"equals": 0}},
+                 {"call": "bf_open", "with": ["a"], "result": "a", "cleanup": {"call": "bf_close", "with": ["{a}"]}},
+                 {"call": "bf_open_into", "with": ["b", "b"], "check": {"equals": 0}, "cleanup": {"call": "bf_close", "with": ["{b}"]}},
+                 {"call": "bf_live_things", "check": {"equals": 2}}, \(last)]
+                """)
+            // The second load finds none left of the first.
+            for _ in 0..<2 { #expect((try harness.load().error == nil) == end) }
+        }
+    }
+
+    // MARK: Buffers
+
+    @Test(arguments: [1, 2, 7, 16_777_216])
+    func aBufferIsFilledUntilTheEnd(_ capacity: Int) throws {
+        for (call, end) in [("bf_read", "\"equals\": 0"), ("bf_read_into", "\"equals\": 1")] {
+            let harness = try BindingHarness(
+                """
+                [{"call": "bf_open", "with": ["{url.path}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+                 {"call": "\(call)", "with": ["{thing}", {"room": \(capacity)}], "until": {\(end)}, "deliver": "{room}"}]
+                """)
+            #expect(try harness.text("bound://h/seven-and-more") == "/seven-and-more", "\(call)")
+        }
+    }
+
+    @Test func bytesThatAreLentAreDelivered() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_open", "with": ["{url.path}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+             {"call": "bf_next", "with": ["{thing}", "bytes"], "until": {"equals": 1}, "check": {"equals": 0}, "deliver": "{bytes}"}]
+            """)
+        #expect(try harness.text("bound://h/one-by-one") == "/one-by-one")
+    }
+
+    @Test func moreThanABufferHoldsIsRefused() throws {
+        let client = try BindingHarness(#"[{"call": "bf_overfill", "with": [{"room": 8}], "deliver": "{room}"}]"#).load()
+        #expect(client.error?.message == "bf_overfill of plugin.so says it filled 9 bytes of 8" && client.bytes.isEmpty)
+    }
+}

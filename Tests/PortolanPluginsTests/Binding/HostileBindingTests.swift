@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+/// Bindings that are wrong are refused before any function is called, with the place where they are.
+@Suite struct HostileBindingTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        /// What stands in the steps, or a member of the binding, and what is said of it.
+        let steps: String
+        var more: [String: String] = [:]
+        let words: String
+        var testDescription: String { words }
+    }
+
+    private static let open = #"{"call": "bf_open", "with": ["x"], "result": "thing"}"#
+    private static func step(_ step: String, _ words: String) -> Case { Case(steps: "[\(open), \(step)]", words: words) }
+    private static func member(_ name: String, _ json: String, _ words: String) -> Case {
+        Case(steps: #"[{"call": "bf_note"}]"#, more: [name: json], words: words)
+    }
+
+    static let cases: [Case] = [
+        // Arity.
+        step(#"{"call": "bf_int8"}"#, "'binding.steps[1].with' has 0 arguments, and 'bf_int8' takes 1"),
+        step(#"{"call": "bf_int8", "with": [1, 2]}"#, "has 2 arguments"),
+        step(#"{"call": "bf_vsum", "with": []}"#, "takes 1 to 17"),
+        step(
+            #"{"call": "bf_vsum", "with": ["", \#(Array(repeating: #"{"int": 1}"#, count: 17).joined(separator: ", "))]}"#,
+            "has 18 arguments"),
+        step(#"{"call": "bf_hash", "with": ["a", 1]}"#, "lengths, callbacks and user data are put in by themselves"),
+        // Types.
+        step(#"{"call": "bf_close", "with": [1]}"#, "'binding.steps[1].with[0]' is an integer, where Thing is needed"),
+        step(#"{"call": "bf_close", "with": ["{url}"]}"#, "is text, where Thing is needed"),
+        step(#"{"call": "bf_close", "with": [null]}"#, "is null, where Thing is needed"),
+        step(#"{"call": "bf_open", "with": ["{thing}"]}"#, "is a handle Thing, where cstring is needed"),
+        step(#"{"call": "bf_int8", "with": ["{thing}"]}"#, "is a handle Thing, where int8 is needed"),
+        step(#"{"call": "bf_int8", "with": ["1"]}"#, "is text, where int8 is needed"),
+        step(#"{"call": "bf_int8", "with": [1.5]}"#, "is a number, where int8 is needed"),
+        step(#"{"call": "bf_int8", "with": [128]}"#, "is 128, which does not fit int8 (-128 to 127)"),
+        step(#"{"call": "bf_uint64", "with": [18446744073709551616]}"#, "does not fit uint64"),
+        step(#"{"call": "bf_uint8", "with": [-1]}"#, "does not fit uint8"),
+        step(#"{"call": "bf_bool", "with": [1]}"#, "where bool is needed"),
+        step(#"{"call": "bf_double", "with": [true]}"#, "where double is needed"),
+        step(#"{"call": "bf_open", "with": ["{url.query}"]}"#, "is text that may be absent, where cstring is needed"),
+        step(#"{"call": "bf_uint16", "with": ["{url.port}"]}"#, "is an integer that may be absent"),
+        step(#"{"call": "bf_uint16", "with": ["{url.port|x}"]}"#, "needs an integer after the bar"),
+        step(#"{"call": "bf_uint8", "with": ["{url.port|256}"]}"#, "does not fit uint8"),
+        step(#"{"call": "bf_free", "with": ["{url}"]}"#, "where pointer is needed"),
+        step(#"{"call": "bf_other_close", "with": ["{thing}"]}"#, "'bf_other_close' is not among the 'functions'"),
+        step(#"{"deliver": "{thing}"}"#, "is a handle Thing, where bytes are needed"),
+        step(#"{"deliver": "{thing} "}"#, "can't be part of a text"),
+        Case(
+            steps: #"[{"call": "bf_open", "with": ["x"], "result": "o"}, {"call": "f", "with": ["{o}"]}]"#,
+            more: ["functions": #"{"bf_open": "Other (cstring)", "f": "void (Thing)"}"#], words: "is a handle Other, where Thing is needed"),
+        Case(
+            steps: #"[{"call": "g", "result": "p"}, {"call": "f", "with": ["{p}"]}]"#,
+            more: ["functions": #"{"g": "pointer ()", "f": "void (Thing)"}"#], words: "is a pointer, where Thing is needed"),
+        // Variable arguments.
+        step(#"{"call": "bf_vsum", "with": ["i", 1]}"#, "has to say its type"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"int8": 1}]}"#, "'int8' is no type that C passes after '...'"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"float": 1}]}"#, "'float' is no type"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"bool": true}]}"#, "'bool' is no type"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"int": 2147483648}]}"#, "does not fit int"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"int, int": 1}]}"#, "is no type of one argument"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"callback": "nobody"}]}"#, "'nobody' is not among the 'callbacks'"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"bytes b[n]": "x"}]}"#, "no parameter is called 'n'"),
+        // What is there.
+        step(#"{"deliver": "{later}"}"#, "'{later}' stands for nothing here"),
+        step(#"{"call": "bf_int8", "with": [1], "result": "thing"}"#, "'thing' has a value already"),
+        step(#"{"call": "bf_int8", "with": ["{x}"], "result": "x"}"#, "'{x}' stands for nothing here"),
+        step(#"{"call": "bf_outputs", "with": ["a", "a", "c", "d", "e", "f", "g"]}"#, "'a' has a value already"),
+        step(#"{"call": "bf_note", "result": "x"}"#, "names the result of a function that gives none"),
+        step(#"{"call": "bf_note", "check": {"equals": 0}}"#, "judges the result of a function that gives none"),
+        step(#"{"call": "bf_int8", "with": [1], "check": {"isNull": true}}"#, "which it never is"),
+        step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "x"}}"#, "no constant of that kind"),
+        step(#"{"call": "bf_int8", "with": [1], "check": {"equals": "{url}"}}"#, "no constant of that kind"),
+        step(#"{"deliver": "{setting:none}"}"#, "is a setting that the manifest does not declare"),
+        step(#"{"call": "bf_int8", "with": [1], "result": "url"}"#, "'url' is no name for a value"),
+        Case(
+            steps:
+                #"[{"call": "bf_open", "with": ["x"], "result": "a", "when": {"value": "{method}", "equals": "GET"}}, {"call": "bf_close", "with": ["{a}"]}]"#,
+            words: "'{a}' stands for nothing here"),
+        // Sizes.
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": 16777217}]}"#, "has 16777217 bytes, where 1 to 16777216 are allowed"),
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": 0}]}"#, "has 0 bytes"),
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": -1}]}"#, "has -1 bytes"),
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": 1e9}]}"#, "is a buffer, which is written"),
+        step(#"{"call": "bf_read", "with": ["{thing}", 5]}"#, "is a buffer, which is written"),
+        step("{\"deliver\": \"\(String(repeating: "x", count: 4097))\"}", "over 4096 bytes"),
+        Case(steps: "[\(Array(repeating: #"{"call": "bf_note"}"#, count: 129).joined(separator: ", "))]", words: "has 129 elements"),
+        Case(steps: "[]", words: "has 0 elements"),
+        // Callbacks when the load is over or judged.
+        step(#"{"call": "bf_note", "cleanup": {"call": "bf_keep"}}"#, "hands over the callback 'write' when the load is over or judged"),
+        step(#"{"call": "bf_note", "cleanup": {"call": "bf_read", "with": ["{thing}", {"r": 1}]}}"#, "takes a value when the load is over"),
+        step(#"{"call": "bf_note", "error": {"text": {"call": "bf_keep"}}}"#, "hands over the callback"),
+        step(#"{"call": "bf_note", "error": {"text": {"call": "bf_live_things"}}}"#, "gives no cstring"),
+        step(#"{"call": "bf_note", "error": {"code": "nobody"}}"#, "'nobody' is none of the published codes"),
+        step(#"{"call": "bf_note", "error": {"codes": {"x": "unknown"}}}"#, "'x' is no integer that a call gives"),
+        member("stop", #"{"call": "bf_keep"}"#, "hands over the callback"),
+        member("stop", #"{"call": "bf_wake", "with": ["{thing}"]}"#, "'{thing}' stands for nothing here"),
+        member("setup", #"[{"deliver": "x"}]"#, "delivers, where nothing was asked for yet"),
+        member("setup", #"[{"call": "bf_open", "with": ["{url}"]}]"#, "'{url}' stands for nothing here"),
+        member("error", #"{"text": {"call": "bf_error", "with": ["{nothing}"]}}"#, "'{nothing}' stands for nothing here"),
+        member("stop", #""callbck""#, "is neither 'callback' nor 'step' nor a call"),
+        Case(
+            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int (callback none)"}"#], words: "'none' is not among the 'callbacks'"),
+        Case(
+            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()"}"#],
+            words: "'g', which is to free its result, is not among"),
+        Case(
+            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()", "g": "void (int)"}"#],
+            words: "has to take one 'pointer' and no more"),
+        Case(
+            steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "int ("}"#],
+            words: "'binding.functions.f' is no signature: a type is needed"),
+        Case(steps: #"[{"call": "f"}]"#, more: ["functions": "{}"], words: "has 0 functions"),
+        Case(steps: #"[{"call": "f"}]"#, more: ["functions": #"{"a b": "int ()"}"#], words: "is no name of a C function"),
+        member("callbacks", #"{"w": {"signature": "int (user)"}}"#, "has to be a constant of int"),
+        member("callbacks", #"{"w": {"signature": "void (user)", "stopped": 1}}"#, "gives a value, and the signature says void"),
+        member("callbacks", #"{"w": {"signature": "int8 (user)", "returns": 128, "stopped": 0}}"#, "is 128, which does not fit int8"),
+        member(
+            "callbacks", #"{"w": {"signature": "int (user)", "returns": "{data.length}", "stopped": 0}}"#, "has to be a constant of int"),
+        member("callbacks", #"{"w": {"signature": "int (user)", "deliver": "data", "returns": 0, "stopped": 0}}"#, "'data' is no 'bytes'"),
+        // Shapes.
+        member("library", #""/lib/x.so""#, "which is neither 'system' nor 'folder'"),
+        step(#"{"wehn": 1}"#, "did you mean 'when'?"), step("{}", "does nothing"),
+        step(#"{"call": "bf_note", "respond": {}}"#, "nothing is called 'respond' here"),
+        step("7", "is a number, where an object is needed"),
+        step(#"{"call": "bf_int8", "with": [[1]]}"#, "is an array, where a value is needed"),
+        step(#"{"call": "bf_int8", "with": [{"int": 1}]}"#, "only an argument after '...' and a buffer are written so"),
+        step(#"{"require": {"value": "{url}"}}"#, "needs one of equals"), step(#"{"deliver": "{"}"#, "has a brace that stands alone"),
+    ]
+
+    @Test(arguments: cases) func aWrongBindingIsRefusedWithItsPlace(_ test: Case) throws {
+        let text = BindingHarness.manifest(test.steps, test.more)
+        let problem = try #require(
+            #expect(throws: PluginProblem.self) { try PluginManifest(parsing: Array(text.utf8), path: "m.json") })
+        #expect(problem.detail.contains(test.words), "\(problem)")
+        #expect(problem.line ?? 0 > 1 && problem.column != nil, "\(problem)")
+    }
+
+    @Test func aFunctionThatIsMissingIsToldWithItsPlace() throws {
+        let functions = "{\n\"bf_note\": \"void ()\",\n\"bf_missing\": \"void ()\"}"
+        let error = #expect(throws: LoadError.self) { try BindingHarness(#"[{"call": "bf_note"}]"#, ["functions": functions]) }
+        #expect(error?.code == .pluginNotLoadable)
+        let lines = BindingHarness.manifest("[]", ["functions": functions]).split(separator: "\n")
+        let line = try #require(lines.firstIndex { $0.hasPrefix("\"bf_missing\"") }) + 1
+        #expect(
+            error?.message.contains(":\(line):1: MANIF-02: the library has no function 'bf_missing'") == true, "\(error?.message ?? "")")
+    }
+
+    @Test func aLibraryOfTheSystemIsNoPath() throws {
+        for library in ["/tmp/x.so", "../x.so", "a/b.so"] {
+            let text = ManifestText.with([
+                "library": "\"\(library)\"", "binding": #"{"library": "system", "functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#,
+            ])
+            #expect(throws: PluginProblem.self) { try PluginManifest(parsing: Array(text.utf8), path: "m") }
+        }
+    }
+
+    @Test func aBindingServesSchemesOfItsOwn() {
+        let text = ManifestText.with(["schemes": "\"any\"", "binding": #"{"functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#])
+        #expect(throws: PluginProblem.self) { try PluginManifest(parsing: Array(text.utf8), path: "m") }
+    }
+}
