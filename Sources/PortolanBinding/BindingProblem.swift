@@ -31,13 +31,22 @@ func at<Value>(_ step: JSONPath.Step, _ body: () throws(BindingProblem) -> Value
 }
 
 extension Sequence {
-    /// `transform` of each, with its place in what is wrong.
-    func mapAt<Value>(
-        _ step: (Int, Element) -> JSONPath.Step, _ transform: (Element) throws(BindingProblem) -> Value
-    ) throws(BindingProblem) -> [Value] {
+    /// `transform` of each element of an array, with its place in what is wrong.
+    func mapElements<Value>(_ transform: (Element) throws(BindingProblem) -> Value) throws(BindingProblem) -> [Value] {
         var values: [Value] = []
         for (index, element) in enumerated() {
-            values.append(try at(step(index, element)) { () throws(BindingProblem) in try transform(element) })
+            values.append(try at(.element(index)) { () throws(BindingProblem) in try transform(element) })
+        }
+        return values
+    }
+
+    /// `transform` of each member of an object, with its place in what is wrong.
+    func mapMembers<Value>(
+        named name: KeyPath<Element, String>, _ transform: (Element) throws(BindingProblem) -> Value
+    ) throws(BindingProblem) -> [Value] {
+        var values: [Value] = []
+        for member in self {
+            values.append(try at(.member(member[keyPath: name])) { () throws(BindingProblem) in try transform(member) })
         }
         return values
     }

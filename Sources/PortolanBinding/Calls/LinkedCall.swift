@@ -41,10 +41,10 @@ final class LinkedProgram: @unchecked Sendable {  // … because nothing of it c
                 unsafe linker.addresses.append(unsafeBitCast(address, to: CallInterface.Function.self))
             }
         }
-        setup = try program.setup.mapAt({ index, _ in .element(index) }) { step throws(BindingProblem) in try linker.link(step) }
-        steps = try program.steps.mapAt({ index, _ in .element(index) }) { step throws(BindingProblem) in try linker.link(step) }
+        setup = try program.setup.mapElements { step throws(BindingProblem) in try linker.link(step) }
+        steps = try program.steps.mapElements { step throws(BindingProblem) in try linker.link(step) }
         stop = if case .function(let call) = program.stop { try linker.link(call) } else { nil }
-        callbackInterfaces = try program.callbacks.mapAt({ .member($1.name) }) { callback throws(BindingProblem) in
+        callbackInterfaces = try program.callbacks.mapMembers(named: \.name) { callback throws(BindingProblem) in
             try CallInterface(
                 result: ForeignType(callback.signature.result), parameters: callback.signature.parameters.map { ForeignType($0) })
         }

@@ -64,7 +64,7 @@ struct ProgramChecker {
         guard (1...BindingProgram.functionLimit).contains(sources.count) else {
             throw BindingProblem("has \(sources.count) functions, where 1 to \(BindingProgram.functionLimit) are allowed")
         }
-        return try sources.mapAt({ .member($1.name) }) { function throws(BindingProblem) in
+        return try sources.mapMembers(named: \.name) { function throws(BindingProblem) in
             guard SignatureScanner.isIdentifier(function.name) else {
                 throw BindingProblem("is no name of a C function", at: JSONPath().name)
             }
@@ -97,7 +97,7 @@ struct ProgramChecker {
         guard sources.count <= BindingProgram.callbackLimit else {
             throw BindingProblem("has \(sources.count) callbacks, where at most \(BindingProgram.callbackLimit) are allowed")
         }
-        return try sources.mapAt({ .member($1.name) }) { source throws(BindingProblem) in try callback(source.name, source.value) }
+        return try sources.mapMembers(named: \.name) { source throws(BindingProblem) in try callback(source.name, source.value) }
     }
 
     private static func callback(_ name: String, _ source: CallbackSource) throws(BindingProblem) -> Callback {

@@ -37,8 +37,9 @@ protocol RunHost: AnyObject, Sendable {
 }
 
 /// One run of a binding's steps, on one thread from begin to end.
+// @unchecked Sendable … because what others touch, they touch while the load's thread is in a call, and do not change.
 @safe
-final class BoundRun: @unchecked Sendable {  // … because what others touch, they touch while the load's thread is in a call, and not to change it
+final class BoundRun: @unchecked Sendable {
     let linked: LinkedProgram
     let host: any RunHost
     private let pool: CallbackPool

@@ -4,8 +4,16 @@
 enum Source: Hashable, Sendable {
     enum URLPart: String, Hashable, Sendable, CaseIterable {
         case all = "url"
-        case scheme = "url.scheme", username = "url.username", password = "url.password", host = "url.host", port = "url.port"
-        case path = "url.path", query = "url.query", fragment = "url.fragment", rest = "url.rest"
+        case scheme = "url.scheme"
+        case username = "url.username"
+        case password = "url.password"
+        case host = "url.host"
+        case port = "url.port"
+        case path = "url.path"
+        case query = "url.query"
+        case fragment = "url.fragment"
+        /// All after the scheme's colon.
+        case rest = "url.rest"
     }
 
     /// Decoded: without its percent-encoding.
@@ -34,7 +42,10 @@ indirect enum Expression: Hashable, Sendable {
     /// Texts one after the other.
     case joined([Expression])
 
-    enum Fallback: Hashable, Sendable { case text(String), integer(Int128) }
+    enum Fallback: Hashable, Sendable {
+        case text(String)
+        case integer(Int128)
+    }
 }
 
 /// What is known of a value before a load runs.
