@@ -14,6 +14,8 @@ enum ManifestCase {
             return try judge(error, of: input)
         }
         try judge(manifest)
+        // A binding is read and judged, and not written again.
+        guard !manifest.bindsLibrary else { return }
         let text = ManifestText(manifest).text
         for bytes in [Array(text.utf8), Array("/* before */ \(text) // after".utf8), Array("\u{FEFF}\t\(text)\r\n".utf8)] {
             let again: PluginManifest

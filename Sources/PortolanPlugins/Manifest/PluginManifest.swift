@@ -30,6 +30,8 @@ public struct PluginManifest: Hashable, Sendable {
     /// What makes a handler of a library that is no plugin; `nil` for plugins.
     package let binding: BindingProgram?
 
+    /// Whether the library is no plugin, and the manifest makes one of it.
+    public var bindsLibrary: Bool { binding != nil }
     /// Whether the library is one of the system's, and not in the manifest's folder.
     public var bindsSystemLibrary: Bool { binding?.source.isSystemLibrary == true }
 
