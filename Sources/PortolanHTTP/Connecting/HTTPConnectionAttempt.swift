@@ -227,8 +227,3 @@ struct OpenChannel {
     /// Which server is at its other end; `nil` where it is not secure.
     let trust: ServerTrust?
 }
-
-extension ConnectionKey {
-    /// Whether requests name the whole URL, as a proxy that forwards them needs it (RFC 9112 §3.2.2).
-    var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http }
-}

@@ -22,12 +22,14 @@ struct OutgoingRequest: Sendable {
     /// How soon the server should answer it among others.
     var priority: LoadPriority
 
-    /// A plain request.
-    init(_ request: Request, to site: Site) {
+    /// A request without a body, for which everything but the URL is known.
+    ///
+    /// - Parameter lines: the fields as HTTP/1.1 writes them.
+    init(_ request: Request, fields: HTTPFields, lines: [UInt8]) {
         (method, url, priority) = (request.method, request.url, request.priority)
         framing = .none
-        fields = site.fields
-        lines = site.lines
+        self.fields = fields
+        self.lines = lines
         (expectsContinue, addsExpectation, closes) = (false, false, false)
     }
 

@@ -3,17 +3,6 @@
 import HTTPTypes
 import PortolanCore
 
-/// A `Content-Type`, and what it means: one that comes again is not parsed again.
-struct ParsedType {
-    private var text = ""
-    private var type: MIMEType?
-
-    mutating func parsing(_ text: String) -> MIMEType? {
-        if text != self.text { (self.text, type) = (text, MIMEType(parsing: text)) }
-        return type
-    }
-}
-
 /// The head of an answer, as it came and as the caller gets it.
 struct Answer {
     let head: ResponseHead

@@ -72,7 +72,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         key = site.key
         self.engine = engine
         lane = site.lane
-        outgoing = OutgoingRequest(request, to: site)
+        outgoing = OutgoingRequest(request, fields: site.fields, lines: site.lines)
     }
 
     // MARK: From the core, on any thread

@@ -53,6 +53,9 @@ extension ConnectionKey {
 }
 
 extension ConnectionKey {
+    /// Whether requests name the whole URL, as a proxy that forwards them needs it (RFC 9112 §3.2.2).
+    var usesAbsoluteForm: Bool { !isSecure && proxy?.kind == .http }
+
     /// The server for TLS: never the proxy.
     var peer: TLSPeer { TLSPeer(host: host, port: port, description: description) }
 }
