@@ -162,6 +162,9 @@ final class ConnectionPool {
             origin.personalCount += 1
             guard let owner, origin.waiting.remove(owner) else { return connection.close() }
             owner.use(connection)
+        } else if !connection.isMultiplexed, let waiter = origin.waiting.popFirst() {
+            // Unseen: were it left aside because its server has ended it at once, the next one would be opened, and so on without an end.
+            waiter.use(connection)
         } else {
             origin.ready.append(connection)
         }
