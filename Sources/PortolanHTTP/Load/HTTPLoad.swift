@@ -220,11 +220,34 @@ extension HTTPLoad: WaitableLoad {
     }
 
     func carryOn(for waiter: LoadWaiter) -> Bool {
-        guard let loop = lane.loop as? SocketLoop, !loop.isInTurn else { return false }
+        guard !lane.loop.isInTurn else {
+            refuseToWait()
+            return false
+        }
+        guard let loop = lane.loop as? SocketLoop else { return false }
         loop.enterInTime()
         defer { loop.leave() }
         guard upload == nil, let socket = socketInUse else { return false }
         return socket.carryOn(for: waiter) { [self] in socketInUse === socket }
+    }
+
+    /// A client of another load waits for this one, inside a call: it would be for its own thread to bring what it waits for.
+    private func refuseToWait() {
+        let held = state
+        guard case .over = held else {
+            fail(
+                LoadError(
+                    .noResources,
+                    message:
+                        "\(request.url.shortDescription) can't be waited for inside a call of a load on the same thread; wait in another one, or use await"
+                ))
+            switch held {
+            case .waiting(let ticket?): lane.pool?.cancel(ticket)
+            case .exchanging(let carrier), .deciding(let carrier, _), .judging(let carrier, _): carrier.cancel(self)
+            case .created, .waiting(nil), .askedByProxy, .awaitingBody, .over: break
+            }
+            return
+        }
     }
 
     /// What the exchange goes over, where it is a socket.
