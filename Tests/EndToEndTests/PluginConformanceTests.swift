@@ -60,7 +60,8 @@ import Testing
 
     @Test func everyManifestNamesWhatSucceedsAndWhatFails() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent("Plugins").path)
-        #expect(Self.manifests.keys.sorted() == folders.sorted())
+        // A file there serves the building of several.
+        #expect(Self.manifests.keys.sorted() == folders.filter { !$0.contains(".") }.sorted())
         for (name, manifest) in Self.manifests {
             #expect(manifest.conformance.loads.contains { $0.error == nil }, "\(name)")
             #expect(manifest.conformance.loads.contains { $0.error != nil }, "\(name)")

@@ -71,7 +71,8 @@ public final class LoadTask: Sendable {
 
     /// Starts the task, or lets it go on after ``suspend()`` or a delegate's `.pause`.
     ///
-    /// A load whose handler needs nothing from outside may end before this returns.
+    /// Events may come before this returns, on this thread: a load whose handler needs nothing from outside may even end. So hold no lock that the
+    /// delegate takes.
     public func resume() {
         if let chain = machine.withLock({ start(&$0) }) {
             timer.start(self)

@@ -18,6 +18,7 @@ final class ChannelTransport: ByteTransport {
     }
 
     var isWritable: Bool { context?.channel.isWritable ?? false }
+    var isWatched: Bool { true }
     var isAlive: Bool { !hasEnded }
     let hasSleeper = false
 

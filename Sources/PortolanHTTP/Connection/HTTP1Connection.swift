@@ -83,7 +83,12 @@ final class HTTP1Connection {
 // MARK: From the pool and the load
 
 extension HTTP1Connection: PooledConnection, ExchangeCarrier {
-    var room: Int { exchange == nil && idleSince != nil && !isClosing && transport?.isAlive == true ? 1 : 0 }
+    var room: Int {
+        guard exchange == nil, idleSince != nil, !isClosing, let transport else { return 0 }
+        return transport.isWatched || transport.isAlive ? 1 : 0
+    }
+
+    var isAlive: Bool { transport?.isAlive == true }
     var isMultiplexed: Bool { false }
 
     var isReused: Bool { exchangeCount > 1 }

@@ -260,6 +260,8 @@ extension HTTPLoad: WaitableLoad {
 // MARK: From the pool
 
 extension HTTPLoad: ConnectionWaiter {
+    var isRepeatable: Bool { request.method.isIdempotent && !wasRetried }
+
     func use(_ connection: any PooledConnection) {
         let carrier = connection.makeCarrier(for: self)
         withdrawQuestion()

@@ -8,7 +8,9 @@ protocol ByteTransport: AnyObject {
     var loop: any SerialLoop { get }
     /// Whether more would leave soon: a body is sent while it is.
     var isWritable: Bool { get }
-    /// Whether the peer has not ended it, as far as can be seen without waiting; asked before an idle connection is used again.
+    /// Whether the receiver is told of the end as soon as it comes.
+    var isWatched: Bool { get }
+    /// Whether the peer has not ended it, nor said anything, as far as can be seen without waiting.
     var isAlive: Bool { get }
     /// Whether a thread sleeps until something comes, or until the end: nothing else wakes it.
     var hasSleeper: Bool { get }

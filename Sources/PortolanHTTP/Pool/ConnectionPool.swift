@@ -68,7 +68,7 @@ final class ConnectionPool {
     /// - Returns: where it waits, if it does.
     func acquire(_ key: ConnectionKey, for waiter: any ConnectionWaiter, priority: LoadPriority) -> Ticket? {
         let origin = origin(key)
-        if origin.waiting.isEmpty, let connection = takeReady(origin) {
+        if origin.waiting.isEmpty, let connection = takeReady(origin, for: waiter) {
             waiter.use(connection)
             return nil
         }
@@ -87,19 +87,19 @@ final class ConnectionPool {
     }
 
     /// A connection with room; a multiplexed one stays among those that have some.
-    private func takeReady(_ origin: Origin) -> (any PooledConnection)? {
+    private func takeReady(_ origin: Origin, for waiter: any ConnectionWaiter) -> (any PooledConnection)? {
         while let connection = origin.ready.last {
             let room = connection.room
             if room <= 1 { origin.ready.removeLast() }
-            if room > 0 { return connection }
-            // Its peer has ended it, and nobody was told.
+            if room > 0, waiter.isRepeatable || connection.isAlive { return connection }
+            // Its peer has ended it, and nobody was told yet.
             if connection.idleSince != nil { connection.close() }
         }
         return nil
     }
 
     private func serveWaiting(_ key: ConnectionKey, _ origin: Origin) {
-        while !origin.waiting.isEmpty, let connection = takeReady(origin) {
+        while let first = origin.waiting.first, let connection = takeReady(origin, for: first) {
             guard let waiter = origin.waiting.popFirst() else { break }
             waiter.use(connection)
         }

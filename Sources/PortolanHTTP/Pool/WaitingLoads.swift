@@ -131,6 +131,8 @@ struct WaitingLoads {
 protocol ConnectionWaiter: ChallengeRespondent {
     /// The connection takes an exchange now: it is to be started on it before this returns.
     func use(_ connection: any PooledConnection)
+    /// Whether it can be sent once more where the connection turns out to have ended.
+    var isRepeatable: Bool { get }
     func connectionFailed(_ error: LoadError)
     /// How far the connection is that was opened for this load.
     func didReach(_ step: LoadStep)
@@ -140,6 +142,8 @@ protocol ConnectionWaiter: ChallengeRespondent {
 protocol PooledConnection: AnyObject {
     /// How many exchanges it can take now.
     var room: Int { get }
+    /// Whether its peer has not ended it: looked at anew, for who can't be sent again.
+    var isAlive: Bool { get }
     /// What will carry `exchange`; it takes the room from now on, and has to be started.
     func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier
     /// Whether it can carry several exchanges at once.

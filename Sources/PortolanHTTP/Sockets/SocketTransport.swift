@@ -59,10 +59,10 @@ final class SocketTransport: ByteTransport {
 
     // MARK: Reading
 
-    /// Only where the poller does not tell of the end anyway.
+    var isWatched: Bool { if case .poller = watch { !isClosed } else { false } }
+
     var isAlive: Bool {
         guard !isClosed else { return false }
-        guard case .none = watch else { return true }
         var byte: UInt8 = 0
         return unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) < 0 && (errno == EAGAIN || errno == EINTR)
     }
@@ -78,9 +78,13 @@ final class SocketTransport: ByteTransport {
     /// What the poller says, or the thread that waits.
     func handle(_ happened: SocketPoller.Interest) {
         guard !isClosed else { return }
-        if happened.contains(.write), isFull {
-            send()
-            if !isFull { receiver?.transportIsWritable() }
+        if happened.contains(.write) {
+            if isFull {
+                send()
+                if !isFull { receiver?.transportIsWritable() }
+            }
+            // A socket that takes everything would be told of for ever.
+            attend()
         }
         guard !isClosed, !happened.isDisjoint(with: [.read, .hangUp, .error]) else { return }
         // Who is paused hears of nothing; and an end is told again and again.
@@ -214,7 +218,10 @@ final class SocketTransport: ByteTransport {
 
 extension SocketTransport {
     /// The thread that has the turn is going to ``carryOn(for:while:)``, so that the poller needs not know of the socket.
+    ///
+    /// Not where another one is still at it, whose own load has left the socket: that one leaves it to the poller.
     func promiseCarrier() {
+        if case .thread = watch { return }
         if case .poller = watch { sockets.poller.forget(descriptor) }
         watch = .promised
     }
@@ -241,11 +248,11 @@ extension SocketTransport {
     /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this socket.
     /// - Returns: `false` where nothing can be done here.
     func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
-        guard !isClosed, !isPaused else {
+        promiseCarrier()
+        guard !isClosed, !isPaused, watch == .promised else {
             leaveToPoller()
             return false
         }
-        promiseCarrier()
         watch = .thread(isAsleep: false)
         while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
             watch = .thread(isAsleep: true)

@@ -11,6 +11,7 @@ final class FakeConnection: PooledConnection {
     let key: ConnectionKey
     let isMultiplexed: Bool
     let trust: ServerTrust? = nil
+    let isAlive = true
     private let pool: ConnectionPool
     private(set) var carried = 0
     private(set) var isClosed = false
@@ -112,6 +113,7 @@ final class FakeWaiter: ConnectionWaiter {
     private(set) var connection: FakeConnection?
     private(set) var error: LoadError?
     private let served: (FakeWaiter) -> Void
+    let isRepeatable = true
 
     init(_ name: Int = 0, served: @escaping (FakeWaiter) -> Void = { _ in }) {
         self.name = name

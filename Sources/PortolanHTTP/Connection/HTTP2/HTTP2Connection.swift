@@ -84,6 +84,7 @@ final class HTTP2Connection {
 
 extension HTTP2Connection: PooledConnection {
     var isMultiplexed: Bool { true }
+    var isAlive: Bool { true }
 
     var room: Int {
         guard case .open = state else { return 0 }
