@@ -231,22 +231,19 @@ extension HTTPLoad: WaitableLoad {
         return socket.carryOn(for: waiter) { [self] in socketInUse === socket }
     }
 
-    /// A client of another load waits for this one, inside a call: it would be for its own thread to bring what it waits for.
+    /// Inside a call of another load, in the thread that would have to bring what it waits for.
     private func refuseToWait() {
-        let held = state
-        guard case .over = held else {
-            fail(
-                LoadError(
-                    .noResources,
-                    message:
-                        "\(request.url.shortDescription) can't be waited for inside a call of a load on the same thread; wait in another one, or use await"
-                ))
-            switch held {
-            case .waiting(let ticket?): lane.pool?.cancel(ticket)
-            case .exchanging(let carrier), .deciding(let carrier, _), .judging(let carrier, _): carrier.cancel(self)
-            case .created, .waiting(nil), .askedByProxy, .awaitingBody, .over: break
-            }
-            return
+        let left = state
+        if case .over = left { return }
+        fail(
+            LoadError(
+                .noResources,
+                message: "\(request.url.shortDescription) can't be waited for inside a call of a load; wait in another thread, or await it")
+        )
+        switch left {
+        case .waiting(let ticket?): lane.pool?.cancel(ticket)
+        case .exchanging(let carrier), .deciding(let carrier, _), .judging(let carrier, _): carrier.cancel(self)
+        case .created, .waiting(nil), .askedByProxy, .awaitingBody, .over: break
         }
     }
 
