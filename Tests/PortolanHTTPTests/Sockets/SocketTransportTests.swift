@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import ServerSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+@testable import PortolanHTTP
+
+/// One socket, its loop, and threads that see to it.
+@Suite("Sockets of a loop", .timeLimit(.minutes(1)))
+struct SocketTransportTests {
+    /// A transport over one end of a pair, whose other end is the test's.
+    private struct Bench: Sendable {
+        let loop: SocketLoop
+        let pair: SocketPair
+        let receiver: RecordingReceiver
+        private let bound: TurnBound<SocketTransport>
+
+        init(_ heard: @escaping @Sendable (RecordingReceiver.Report) -> Void = { _ in }) throws {
+            loop = try SocketLoop()
+            pair = try SocketPair()
+            receiver = RecordingReceiver(heard)
+            let transport = SocketTransport(pair.ours, on: loop, readSize: 4096)
+            bound = TurnBound(transport)
+            loop.inTurn { transport.start(for: receiver) }
+        }
+
+        /// In a turn only.
+        var transport: SocketTransport { bound.value }
+
+        func write(_ bytes: [UInt8]) {
+            loop.inTurn {
+                transport.write(ByteBuffer(bytes: bytes))
+                transport.flush()
+            }
+        }
+
+        /// A thread waits for the socket; returns when it is about to sleep, with a task that ends when it gives up.
+        func startCarrier(_ waiter: LoadWaiter? = nil, while isNeeded: @escaping @Sendable () -> Bool) async throws -> Task<Bool, any Error>
+        {
+            let began = try Gate()
+            let task = Task {
+                try await inOwnThread {
+                    let waiter = waiter ?? LoadWaiter()
+                    return loop.inTurn {
+                        transport.carryOn(for: waiter) {
+                            began.open()
+                            return isNeeded()
+                        }
+                    }
+                }
+            }
+            try await began.wait()
+            return task
+        }
+
+        /// Processor time of the loop's thread.
+        func timeOfLoop(after delay: Duration = .zero) async -> Duration {
+            await withCheckedContinuation { continuation in
+                _ = loop.inTurn {
+                    loop.schedule(after: delay) {
+                        var time = timespec()
+                        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+                        continuation.resume(returning: .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec))
+                    }
+                }
+            }
+        }
+
+        /// Whether the loop's thread does next to nothing for a while.
+        func isQuiet() async -> Bool {
+            let before = await timeOfLoop()
+            return await timeOfLoop(after: .milliseconds(200)) - before < .milliseconds(50)
+        }
+    }
+
+    private static let large = (0..<2 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+
+    // MARK: Writing
+
+    @Test func aSlowReaderGetsEverything() async throws {
+        let bench = try Bench()
+        bench.write(Self.large)
+        #expect(bench.loop.inTurn { !bench.transport.isWritable })
+        let received = try await inOwnThread { bench.pair.receive(Self.large.count, size: 1_021) }
+        #expect(received == Self.large)
+        let isTold = try Gate()
+        bench.loop.execute { isTold.open() }
+        try await isTold.wait()
+        #expect(bench.loop.inTurn { bench.transport.isWritable })
+        #expect(bench.receiver.report.isWritableCount == 1)
+    }
+
+    @Test func aSocketThatTookEverythingKeepsNobodyBusy() async throws {
+        let bench = try Bench()
+        bench.write(Self.large)
+        _ = try await inOwnThread { bench.pair.receive(Self.large.count) }
+        #expect(await bench.isQuiet())
+    }
+
+    @Test func whatIsWrittenToAClosedSocketEndsTheTransportOnce() async throws {
+        let ended = try Gate()
+        let bench = try Bench { if $0.ends > 0 { ended.open() } }
+        bench.pair.send("last words")
+        bench.pair.close()
+        bench.write([1, 2, 3])
+        try await ended.wait()
+        #expect(bench.receiver.report.text == "last words")
+        #expect(bench.receiver.report.ends == 1)
+    }
+
+    // MARK: Reading
+
+    @Test func aPausedSocketIsReadLater() async throws {
+        let ended = try Gate()
+        let bench = try Bench { if $0.ends > 0 { ended.open() } }
+        bench.loop.inTurn {
+            bench.transport.flush()
+            bench.transport.pause()
+        }
+        bench.pair.send("held")
+        bench.pair.close()
+        // Its end is there to be told again and again.
+        #expect(await bench.isQuiet())
+        #expect(bench.receiver.report.text.isEmpty && bench.receiver.report.ends == 0)
+        bench.loop.inTurn { bench.transport.resume() }
+        try await ended.wait()
+        #expect(bench.receiver.report.text == "held")
+    }
+
+    @Test func anUnwatchedSocketIsLookedAt() async throws {
+        let (quiet, talking, ended) = (try Bench(), try Bench(), try Bench())
+        talking.pair.send("?")
+        ended.pair.close()
+        #expect(quiet.loop.inTurn { quiet.transport.isAlive })
+        #expect(talking.loop.inTurn { !talking.transport.isAlive })
+        #expect(ended.loop.inTurn { !ended.transport.isAlive })
+    }
+
+    // MARK: Threads that wait
+
+    @Test func aWaiterReadsWhatComes() async throws {
+        let bench = try Bench()
+        let carrier = try await bench.startCarrier { [bench] in bench.receiver.report.text != "all" }
+        bench.pair.send("all")
+        #expect(try await carrier.value)
+        // Nobody has left it: the loop goes on.
+        bench.pair.close()
+        while bench.receiver.report.ends == 0 { await Task.yield() }
+        #expect(bench.receiver.report.text == "all")
+    }
+
+    @Test func aWaiterIsWokenWhereItsSocketIsClosed() async throws {
+        let bench = try Bench()
+        let carrier = try await bench.startCarrier { true }
+        bench.loop.inTurn { bench.transport.close() }
+        #expect(try await carrier.value)
+        #expect(try await inOwnThread { bench.pair.hasEnded })
+        while bench.receiver.report.ends == 0 { await Task.yield() }
+        #expect(bench.receiver.report.ends == 1)
+    }
+
+    @Test func aWaiterHearsOfItsEnd() async throws {
+        let bench = try Bench()
+        let waiter = Mutex<LoadWaiter?>(nil)
+        let carrier = Task {
+            try await inOwnThread {
+                let own = LoadWaiter()
+                waiter.withLock { $0 = own }
+                return bench.loop.inTurn { bench.transport.carryOn(for: own) { true } }
+            }
+        }
+        while waiter.withLock({ $0 }) == nil { await Task.yield() }
+        waiter.withLock { $0?.end() }
+        #expect(try await carrier.value)
+    }
+
+    @Test func aWaiterWritesWhatAnotherThreadCouldNot() async throws {
+        let bench = try Bench()
+        let carrier = try await bench.startCarrier { [bench] in bench.receiver.report.text.isEmpty }
+        bench.write(Self.large)
+        let received = try await inOwnThread {
+            defer { bench.pair.send("done") }
+            return bench.pair.receive(Self.large.count)
+        }
+        #expect(received == Self.large)
+        #expect(try await carrier.value)
+    }
+
+    /// Its load may have left the socket, and another load, whose thread waits, too, have got it.
+    @Test func aSocketHasOneWaiterAtATime() async throws {
+        let ended = try Gate()
+        let bench = try Bench { if $0.ends > 0 { ended.open() } }
+        let isNeeded = Mutex(true)
+        let first = try await bench.startCarrier { isNeeded.withLock { $0 } }
+        isNeeded.withLock { $0 = false }
+        let isTaken = try await inOwnThread {
+            bench.loop.inTurn {
+                bench.transport.promiseCarrier()
+                return bench.transport.carryOn(for: LoadWaiter()) { false }
+            }
+        }
+        #expect(!isTaken)
+        bench.pair.send("a")
+        #expect(try await first.value)
+        #expect(bench.receiver.report.text == "a")
+        bench.pair.send("b")
+        bench.pair.close()
+        try await ended.wait()
+        #expect(bench.receiver.report.text == "ab" && bench.receiver.report.ends == 1)
+    }
+}

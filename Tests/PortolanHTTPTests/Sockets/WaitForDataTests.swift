@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import ServerSupport
+import Synchronization
+import Testing
+
+@testable import PortolanHTTP
+
+/// Threads that wait for their loads, and do the work of them meanwhile.
+@Suite("Waiting for data", .timeLimit(.minutes(1)))
+struct WaitForDataTests {
+    private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
+    private static let always: [ScriptedServer.Step] = [.forever([.receiveHead, .send(text: yes)])]
+
+    /// The body, waited for in a thread of its own.
+    private static func text(
+        _ loader: Loader, _ url: String, _ method: HTTPRequest.Method = .get, delegate: (any LoadDelegate)? = nil
+    ) async throws -> String {
+        try await text(loader, Request(url, method: method), delegate: delegate)
+    }
+
+    private static func text(_ loader: Loader, _ request: Request, delegate: (any LoadDelegate)? = nil) async throws -> String {
+        try await inOwnThread { String(decoding: try loader.waitForData(for: request, delegate: delegate).0, as: UTF8.self) }
+    }
+
+    private static func code(_ body: () async throws -> Void) async -> LoadError.Code? {
+        do { try await body() } catch { return (error as? LoadError)?.code }
+        return nil
+    }
+
+    // MARK: What comes
+
+    @Test func aConnectionIsUsedAgain() async throws {
+        let server = try ScriptedServer(Self.always)
+        let loader = Loader.http()
+        for _ in 0..<20 { #expect(try await Self.text(loader, server.url()) == "yes") }
+        #expect(server.connections.count == 1)
+    }
+
+    @Test func aBodyThatEndsWithTheConnectionIsWhole() async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\r\nall of it"), .close])
+        #expect(try await Self.text(.http(), server.url()) == "all of it")
+    }
+
+    @Test func aRedirectIsFollowedToAnotherPortAndBack() async throws {
+        let last = try ScriptedServer(Self.always)
+        let next = try ScriptedServer([.forever([.receiveHead, .send(text: Self.redirect(to: last.url()))])])
+        let first = try ScriptedServer([.forever([.receiveHead, .send(text: Self.redirect(to: next.url()))])])
+        let loader = Loader.http { $0.threadCount = nil }
+        for _ in 0..<20 { #expect(try await Self.text(loader, first.url()) == "yes") }
+        #expect(first.connections.count == 1 && next.connections.count == 1 && last.connections.count == 1)
+    }
+
+    private static func redirect(to url: String) -> String { "HTTP/1.1 302 Found\r\nLocation: \(url)\r\nContent-Length: 0\r\n\r\n" }
+
+    @Test func aChallengeIsAnswered() async throws {
+        let question = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 2\r\n\r\nno"
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: question), .receiveHead, .send(text: Self.yes)])])
+        let loader = Loader.http()
+        for _ in 0..<5 {
+            #expect(try await Self.text(loader, server.url(), delegate: AnsweringDelegate(passwords: "secret")) == "yes")
+        }
+    }
+
+    @Test func aChallengeIsAnsweredByAnotherThreadLater() async throws {
+        let question = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"a\"\r\nContent-Length: 2\r\n\r\nno"
+        let server = try ScriptedServer([.forever([.receiveHead, .send(text: question), .receiveHead, .send(text: Self.yes)])])
+        let delegate = RecordingDelegate(onChallenge: { challenge in
+            Task.detached { challenge.answer(.use(.password(user: "user", password: "secret"))) }
+        })
+        let loader = Loader.http()
+        for _ in 0..<5 { #expect(try await Self.text(loader, server.url(), delegate: delegate) == "yes") }
+    }
+
+    /// The pieces come from another thread while the waiter's sleeps; the server takes them late.
+    ///
+    /// - Parameter threshold: from which on a body waits for the server's word, which does not come here.
+    @Test(arguments: [nil, 1]) func aStreamedBodyIsSentWhileItsThreadWaits(_ threshold: Int64?) async throws {
+        let (asked, goOn) = (try Gate(), try Gate())
+        let size = 8 << 20
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: Self.yes), .receiveHead, .open(asked), .wait(goOn), .receive(size), .send(text: Self.yes)])
+        let loader = Loader.http {
+            $0.expectation.threshold = threshold
+            $0.expectation.wait = .milliseconds(20)
+        }
+        #expect(try await Self.text(loader, server.url()) == "yes")
+        let (pieces, source) = AsyncStream<[UInt8]>.makeStream()
+        var request = try Request(server.url(), method: .post)
+        request.body = .stream(pieces, length: Int64(size))
+        let load = Task { [request] in try await Self.text(loader, request) }
+        try await asked.wait()
+        for _ in 0..<size >> 20 { source.yield([UInt8](repeating: 7, count: 1 << 20)) }
+        source.finish()
+        goOn.open()
+        #expect(try await load.value == "yes")
+    }
+
+    // MARK: What ends it
+
+    @Test func aLoadIsCancelledByAnotherThread() async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .receiveHead, .stall])
+        let loader = Loader.http()
+        #expect(try await Self.text(loader, server.url()) == "yes")
+        let delegate = RecordingDelegate { event, task in
+            if event == .step(.requestSent) { Task.detached { task.cancel() } }
+            return .keepGoing
+        }
+        #expect(await Self.code { _ = try await Self.text(loader, server.url(), delegate: delegate) } == .cancelled)
+        try await server.waitUntilClosed()
+    }
+
+    @Test func aLoadEndsItselfInEachOfItsCalls() async throws {
+        let server = try ScriptedServer(Self.always)
+        for step in [LoadStep.reused, .requestSent, .firstByte] {
+            let loader = Loader.http()
+            #expect(try await Self.text(loader, server.url()) == "yes")
+            let delegate = RecordingDelegate { event, task in
+                if event == .step(step) { task.cancel() }
+                return .keepGoing
+            }
+            #expect(await Self.code { _ = try await Self.text(loader, server.url(), delegate: delegate) } == .cancelled)
+            #expect(try await Self.text(loader, server.url()) == "yes")
+        }
+    }
+
+    @Test func aTimeLimitEndsAWaitingThread() async throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .receiveHead, .stall])
+        let loader = Loader.http()
+        #expect(try await Self.text(loader, server.url()) == "yes")
+        var request = try Request(server.url())
+        request.timeouts.total = .milliseconds(50)
+        #expect(await Self.code { _ = try await Self.text(loader, request) } == .timedOut)
+    }
+
+    @Test func aSuspendedLoadGoesOn() async throws {
+        let server = try ScriptedServer(Self.always)
+        let loader = Loader.http()
+        for _ in 0..<10 {
+            let delegate = RecordingDelegate { event, task in
+                if event == .step(.requestSent) {
+                    task.suspend()
+                    Task.detached { task.resume() }
+                }
+                return .keepGoing
+            }
+            #expect(try await Self.text(loader, server.url(), delegate: delegate) == "yes")
+        }
+    }
+
+    /// The thread that would bring the inner load's bytes is the one that waits for them.
+    @Test func aWaitInsideACallOfItsOwnThreadFailsAtOnce() async throws {
+        let server = try ScriptedServer(Self.always)
+        let loader = Loader.http()
+        let inner = Mutex<LoadError.Code?>(nil)
+        let delegate = RecordingDelegate { event, task in
+            guard event == .step(.firstByte) else { return .keepGoing }
+            do throws(LoadError) {
+                _ = try loader.waitForData(for: task.originalRequest)
+            } catch {
+                inner.withLock { $0 = error.code }
+            }
+            return .keepGoing
+        }
+        var request = try Request(server.url())
+        request.timeouts.total = .seconds(10)
+        #expect(try await Self.text(loader, request, delegate: delegate) == "yes")
+        #expect(inner.withLock { $0 } == .noResources)
+    }
+
+    // MARK: Connections that end
+
+    @Test(arguments: [HTTPRequest.Method.get, .post]) func aConnectionThatTheServerClosedIdleIsNotUsed(_ method: HTTPRequest.Method)
+        async throws
+    {
+        let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .close], [.receiveHead, .send(text: Self.yes)])
+        let loader = Loader.http()
+        #expect(try await Self.text(loader, server.url()) == "yes")
+        while server.connections[0].isOpen { await Task.yield() }
+        #expect(try await Self.text(loader, server.url(), method) == "yes")
+        #expect(server.connections.count == 2)
+    }
+
+    @Test func aServerThatClosesAtOnceIsNotAskedForEver() async throws {
+        let server = try ScriptedServer([.close])
+        let loader = Loader.http()
+        var request = try Request(server.url())
+        request.timeouts.total = .seconds(2)
+        for _ in 0..<5 {
+            let code = await Self.code { _ = try await Self.text(loader, request) }
+            #expect(code == .connectionLost || code == .cannotConnect)
+        }
+        #expect(server.connections.count == 5)
+    }
+
+    @Test func aServerThatSpeaksFirstIsNoneOfOurs() async throws {
+        let server = try ScriptedServer([.send(text: "220 mail.example.org ESMTP\r\n"), .receiveToEnd])
+        var request = try Request(server.url())
+        request.timeouts.total = .seconds(2)
+        #expect(await Self.code { _ = try await Self.text(.http(), request) } == .badResponse)
+        #expect(server.connections.count == 1)
+    }
+
+    // MARK: Many
+
+    @Test(arguments: [1, 2]) func manyThreadsShareFewConnections(_ perHost: Int) async throws {
+        let server = try ScriptedServer(Self.always)
+        let loader = Loader.http { $0.connections.perHost = perHost }
+        let request = try Request(server.url())
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    try await inOwnThread {
+                        try (0..<100).count { _ in try loader.waitForData(for: request).0.count == 3 }
+                    }
+                }
+            }
+            let count = try await group.reduce(0, +)
+            #expect(count == 5_000)
+        }
+        #expect(server.connections.count <= perHost)
+    }
+
+    @Test func waitersAndOthersShareConnections() async throws {
+        let server = try ScriptedServer(Self.always)
+        let loader = Loader.http { $0.connections.perHost = 3 }
+        let request = try Request(server.url())
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<16 {
+                group.addTask {
+                    if number % 2 == 0 {
+                        return try await inOwnThread { try (0..<100).count { _ in try loader.waitForData(for: request).0.count == 3 } }
+                    }
+                    var count = 0
+                    for _ in 0..<100 where try await loader.data(for: request).0.count == 3 { count += 1 }
+                    return count
+                }
+            }
+            let count = try await group.reduce(0, +)
+            #expect(count == 1_600)
+        }
+        #expect(server.connections.count <= 3)
+    }
+
+    @Test func aThousandLoadsLeaveNoDescriptor() async throws {
+        let server = try ScriptedServer(Self.always)
+        var loader: Loader? = .http()
+        do {
+            let current = try #require(loader)
+            let request = try Request(server.url())
+            let events = Descriptors.eventCount
+            try await inOwnThread { for _ in 0..<1_000 { _ = try current.waitForData(for: request) } }
+            // Other tests make some, too, but not one for each of these loads.
+            #expect(Descriptors.eventCount < events + 300)
+        }
+        #expect(server.connections.count == 1)
+        // The server's, its end of one connection, and ours.
+        let meanwhile = Descriptors.count(port: server.port)
+        #expect(meanwhile == 3)
+        loader = nil
+        try await server.waitUntilClosed()
+        server.close()
+        while Descriptors.count(port: server.port) > 0 { await Task.yield() }
+    }
+}
