@@ -12,14 +12,14 @@ extension CallInterface {
         #endif
     }()
 
-    private typealias Word = UInt64
-    private typealias Words0 = @convention(c) () -> Word
-    private typealias Words1 = @convention(c) (Word) -> Word
-    private typealias Words2 = @convention(c) (Word, Word) -> Word
-    private typealias Words3 = @convention(c) (Word, Word, Word) -> Word
-    private typealias Words4 = @convention(c) (Word, Word, Word, Word) -> Word
-    private typealias Words5 = @convention(c) (Word, Word, Word, Word, Word) -> Word
-    private typealias Words6 = @convention(c) (Word, Word, Word, Word, Word, Word) -> Word
+    private typealias MachineWord = UInt64
+    private typealias Words0 = @convention(c) () -> MachineWord
+    private typealias Words1 = @convention(c) (MachineWord) -> MachineWord
+    private typealias Words2 = @convention(c) (MachineWord, MachineWord) -> MachineWord
+    private typealias Words3 = @convention(c) (MachineWord, MachineWord, MachineWord) -> MachineWord
+    private typealias Words4 = @convention(c) (MachineWord, MachineWord, MachineWord, MachineWord) -> MachineWord
+    private typealias Words5 = @convention(c) (MachineWord, MachineWord, MachineWord, MachineWord, MachineWord) -> MachineWord
+    private typealias Words6 = @convention(c) (MachineWord, MachineWord, MachineWord, MachineWord, MachineWord, MachineWord) -> MachineWord
 
     /// - Parameter cells: the arguments, each widened to a word.
     /// - Returns: the result's register, of which the type's own bits count.

@@ -14,7 +14,7 @@ enum ForeignType: Hashable, Sendable {
         }
     }
 
-    init(_ result: Signature.Result) {
+    init(_ result: Signature.ReturnType) {
         switch result {
         case .void: self = .void
         case .value(let type, _): self.init(type)

@@ -134,7 +134,7 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    private static func mayBeNull(_ result: Signature.Result) -> Bool {
+    private static func mayBeNull(_ result: Signature.ReturnType) -> Bool {
         switch result {
         case .void: true
         case .value(.text(let isOptional), _), .value(.pointer(_, let isOptional), _): isOptional

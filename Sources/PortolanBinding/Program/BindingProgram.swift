@@ -51,7 +51,7 @@ struct Call: Hashable, Sendable {
     let operands: [Operand]
     /// How many of them stand before the `...`; `nil` where there is none.
     let fixedCount: Int?
-    let result: Signature.Result
+    let result: Signature.ReturnType
     /// Among the program's functions.
     let freedBy: Int?
 }

@@ -72,7 +72,7 @@ private struct SignatureParser {
         }
         guard scanner.next == nil else { throw problem("'\(scanner.next ?? "")' follows its end") }
         var parameters = try resolve(drafts)
-        let result: Signature.Result
+        let result: Signature.ReturnType
         switch head {
         case .void where freedBy == nil: result = .void
         case .value(.scalar(let scalar)) where freedBy == nil: result = .value(.scalar(scalar), freedBy: nil)

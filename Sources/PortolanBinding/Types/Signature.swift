@@ -59,7 +59,7 @@ struct Parameter: Hashable, Sendable {
 
 /// A function's or callback's signature: `int32 (Archive, buffer room[size] filled by result, size size)`.
 struct Signature: Hashable, Sendable {
-    enum Result: Hashable, Sendable {
+    enum ReturnType: Hashable, Sendable {
         case void
         /// `freedBy`: the function that takes the pointer back once it was copied.
         case value(CType, freedBy: String?)
@@ -70,7 +70,7 @@ struct Signature: Hashable, Sendable {
     /// Whose signature it is: some types make sense on one side only.
     enum Role { case function, callback }
 
-    var result: Result
+    var result: ReturnType
     var parameters: [Parameter]
     var isVariadic = false
 

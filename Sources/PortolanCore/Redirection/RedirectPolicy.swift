@@ -26,14 +26,6 @@ public struct RedirectPolicy: Sendable {
     }
 }
 
-/// What the caller says to a redirect.
-public enum RedirectDecision: Sendable {
-    /// Load this request next; usually the one that was proposed.
-    case follow(Request)
-    /// Deliver the redirect's own response.
-    case deliver
-}
-
 extension RedirectPolicy {
     /// Fields that tell who the caller is, or for which server they were meant: they never follow to another scheme, host or port.
     private static let originFields: [HTTPField.Name] =

@@ -2,7 +2,7 @@
 
 /// A question of the peer's, with the protection space in which one answer holds.
 public struct PluginChallenge: Sendable {
-    public enum Method: Sendable {
+    public enum ChallengeMethod: Sendable {
         /// A user and a password; `scheme` as in `basic`, where the protocol has several.
         case password(scheme: String?)
         /// A certificate and its key; with the names of the accepted issuers, DER.
@@ -11,7 +11,7 @@ public struct PluginChallenge: Sendable {
         case serverTrust(chain: [[UInt8]])
     }
 
-    public var method: Method
+    public var method: ChallengeMethod
     /// The URL's scheme, or that of the proxy.
     public var protocolName: String
     /// Empty, where the URL has none.
@@ -25,7 +25,7 @@ public struct PluginChallenge: Sendable {
     public var previousError: PluginError?
 
     public init(
-        _ method: Method = .password(scheme: nil), protocolName: String, host: String, port: Int? = nil, realm: String? = nil,
+        _ method: ChallengeMethod = .password(scheme: nil), protocolName: String, host: String, port: Int? = nil, realm: String? = nil,
         isProxy: Bool = false, failureCount: Int = 0, previousError: PluginError? = nil
     ) {
         self.method = method

@@ -6,7 +6,7 @@ import FoundationEssentials
 /// What the host does for a plugin as a whole. Any thread.
 public struct PluginHost: Sendable {
     /// How much a log line matters.
-    public enum Level: Int32, Sendable {
+    public enum LogLevel: Int32, Sendable {
         case error = 1
         case warning, info, debug
     }
@@ -20,7 +20,7 @@ public struct PluginHost: Sendable {
 
     /// Writes one line to wherever the user reads it; a plugin writes nothing to standard output or standard error. After the plugin has
     /// ended, it does nothing.
-    public func log(_ level: Level, _ message: String) {
+    public func log(_ level: LogLevel, _ message: String) {
         instance.log(portolan_level(rawValue: level.rawValue), message)
     }
 
