@@ -11,6 +11,7 @@ struct PortolanCommand: ParsableCommand {
             Shell completions: 'portolan --generate-completion-script bash' (or zsh, or fish).
             """,
         subcommands: [
-            GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, VersionCommand.self, ExitCodesCommand.self,
+            GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, NewCommand.self, VersionCommand.self,
+            ExitCodesCommand.self,
         ])
 }

@@ -100,6 +100,16 @@ enum FileSystem {
         unsafe _ = unlink(path)
     }
 
+    /// mkdir(2)
+    static func makeFolder(_ path: String) throws(SystemError) {
+        guard unsafe mkdir(path, 0o777) == 0 else { throw .last }
+    }
+
+    /// rmdir(2): only an empty one.
+    static func removeFolder(_ path: String) {
+        unsafe _ = rmdir(path)
+    }
+
     /// The path without symbolic links, or `nil` where it leads nowhere: realpath(3).
     static func resolved(_ path: String) -> String? {
         guard let resolved = unsafe realpath(path, nil) else { return nil }

@@ -16,6 +16,7 @@ struct SystemError: Error, Equatable, CustomStringConvertible {
     static let fileTooLarge = SystemError(code: EFBIG)
 
     var isReaderGone: Bool { code == EPIPE }
+    var isExisting: Bool { code == EEXIST }
 
     /// strerror(3), which uses a buffer of the thread's own
     var description: String {

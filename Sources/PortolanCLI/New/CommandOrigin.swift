@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where the running command comes from, for a new plugin is built with the headers and the kit that belong to it.
+struct CommandOrigin: Equatable {
+    enum Source: Equatable {
+        /// Built in a checkout, whose folder this is.
+        case checkout(String)
+        /// Installed below this folder, with the headers.
+        case installed(prefix: String)
+        /// Neither was found: pkg-config has to know.
+        case elsewhere
+    }
+
+    let source: Source
+    /// As a Makefile calls the command.
+    let command: String
+
+    static var current: Self { Self(executable: FileSystem.resolved("/proc/self/exe")) }
+
+    /// - Parameter executable: without symbolic links; `nil` where that is not known.
+    init(executable: String?) {
+        guard let executable, Self.isPlain(executable) else {
+            (source, command) = (.elsewhere, "portolan")
+            return
+        }
+        let folders = Self.foldersAbove(executable)
+        if let checkout = folders.first(where: Self.isCheckout) {
+            (source, command) = (.checkout(checkout), executable)
+        } else if let prefix = folders.first(where: { Self.isFile("\($0)/include/\(Self.header)") }) {
+            // The command that stands in the path is a link to it.
+            (source, command) = (.installed(prefix: prefix), "\(prefix)/bin/portolan")
+        } else {
+            (source, command) = (.elsewhere, executable)
+        }
+    }
+
+    private static let header = "portolan/portolan.h"
+
+    private static func isCheckout(_ folder: String) -> Bool {
+        isFile("\(folder)/Package.swift") && isFile("\(folder)/Sources/CPortolan/include/\(header)")
+    }
+
+    private static func isFile(_ path: String) -> Bool {
+        if case .regular = FileSystem.kind(at: path) { true } else { false }
+    }
+
+    /// The nearest first.
+    private static func foldersAbove(_ path: String) -> [String] {
+        var folders: [String] = []
+        var rest = path[...]
+        while let slash = rest.lastIndex(of: "/") {
+            rest = rest[..<slash]
+            folders.append(String(rest))
+        }
+        return folders
+    }
+
+    /// Whether it means itself in a Makefile, in a shell's quotes and in a Swift string.
+    private static func isPlain(_ path: String) -> Bool {
+        path.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F && !"\"'\\$`#:()".unicodeScalars.contains($0) }
+    }
+}

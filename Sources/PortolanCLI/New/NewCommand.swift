@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// `portolan new`
+struct NewCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "new", abstract: "Begin something of your own.", subcommands: [NewPluginCommand.self])
+}
+
+/// `portolan new plugin`
+struct NewPluginCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "plugin", abstract: "Write a folder with a new plugin that builds, loads and is tested.",
+        discussion: """
+            The folder lies in the current one and has the plugin's name; 'make' builds it, and 'make test' loads URLs through it. Headers and kit are those of
+            the checkout that this command was built in, or else those that are installed.
+            """)
+
+    @Argument(help: ArgumentHelp("The URL scheme that it serves: 'hello' for hello://world.", valueName: "name"))
+    var name: String
+
+    @Option(help: ArgumentHelp("What it is written in: c, swift, or binding (a manifest that binds a C library, without code)."))
+    var language: PluginLanguage
+
+    func validate() throws {
+        do throws(PluginName.Problem) {
+            _ = try PluginName(parsing: name)
+        } catch {
+            throw ValidationError("the name '\(PlainText.line(String(name.prefix(PluginName.lengthLimit))))' \(error.words)")
+        }
+    }
+
+    func run() throws {
+        Interruption.ignoreClosedPipes()
+        let name = try PluginName(parsing: name)
+        try Scaffold(name, in: language, from: .current).write(to: name.scheme)
+        try StandardOutput.write(
+            """
+            \(name.scheme)/ is \(language.words); next:
+                make -C \(name.scheme) && make -C \(name.scheme) test
+                portolan get --plugin \(name.scheme) \(name.scheme)://world
+
+            """)
+    }
+}

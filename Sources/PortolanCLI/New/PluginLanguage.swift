@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// In what a new plugin is written.
+enum PluginLanguage: String, CaseIterable, ExpressibleByArgument {
+    case c, swift
+    /// A manifest alone, which binds a library that is no plugin.
+    case binding
+
+    /// As in "a plugin in C".
+    var words: String {
+        switch self {
+        case .c: "a plugin in C"
+        case .swift: "a plugin in Swift"
+        case .binding: "a library bound without code"
+        }
+    }
+}

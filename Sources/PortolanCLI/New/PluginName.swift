@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A new plugin's name, which is the URL scheme that it serves, and the names that follow from it.
+struct PluginName: Equatable {
+    /// RFC 3986 §3.1, in lower case.
+    let scheme: String
+
+    static let lengthLimit = 64
+    private static let taken: Set = ["data", "file", "http", "https"]
+
+    enum Problem: Error, Equatable {
+        case notAScheme, upperCase, tooLong, builtIn
+
+        /// What is wrong with the name, and how to mend it.
+        var words: String {
+            switch self {
+            case .notAScheme: "is no URL scheme: begin with a letter, and go on with letters, digits, '+', '-' and '.'"
+            case .upperCase: "has upper-case letters: write the scheme in lower case"
+            case .tooLong: "has more than \(PluginName.lengthLimit) characters; choose a shorter name"
+            case .builtIn: "is a scheme that Portolan serves itself; choose another name"
+            }
+        }
+    }
+
+    init(parsing text: String) throws(Problem) {
+        let bytes = text.utf8
+        guard let first = bytes.first, Self.isLetter(first) else { throw .notAScheme }
+        guard bytes.allSatisfy({ Self.isLetter($0) || Self.isDigit($0) || "+-.".utf8.contains($0) }) else { throw .notAScheme }
+        guard bytes.count <= Self.lengthLimit else { throw .tooLong }
+        guard text == text.lowercased() else { throw .upperCase }
+        guard !Self.taken.contains(text) else { throw .builtIn }
+        scheme = text
+    }
+
+    /// Of the plugin's, in reverse DNS; a label has neither '+' nor '.'.
+    var identifier: String { "org.example." + replacingPunctuation(by: "-") }
+
+    /// What its C names begin with.
+    var symbol: String { replacingPunctuation(by: "_") }
+
+    /// For people, and for Swift: each part with a capital letter.
+    var title: String {
+        scheme.split { "+-.".contains($0) }.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    }
+
+    private func replacingPunctuation(by replacement: Character) -> String {
+        String(scheme.map { "+-.".contains($0) ? replacement : $0 })
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+}

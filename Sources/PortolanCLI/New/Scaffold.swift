@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// The files of a new plugin.
+struct Scaffold {
+    struct File: Equatable {
+        /// In the new folder.
+        let path: String
+        let text: String
+        var isExecutable = false
+    }
+
+    let files: [File]
+
+    /// Writes them to a folder that did not exist before. Where one can't be written, nothing is left.
+    func write(to folder: String) throws(Failure) {
+        var written: [String] = []
+        var folders: [String] = []
+        do throws(SystemError) {
+            try FileSystem.makeFolder(folder)
+            folders.append(folder)
+            for file in files {
+                let path = "\(folder)/\(file.path)"
+                for parent in Self.parents(of: file.path).map({ "\(folder)/\($0)" }) where !folders.contains(parent) {
+                    try FileSystem.makeFolder(parent)
+                    folders.append(parent)
+                }
+                let descriptor = try FileSystem.create(path, mode: file.isExecutable ? 0o777 : 0o666)
+                written.append(path)
+                try descriptor.write(all: Array(file.text.utf8))
+                try descriptor.close()
+            }
+        } catch {
+            for path in written { FileSystem.remove(path) }
+            for path in folders.reversed() { FileSystem.removeFolder(path) }
+            throw error.isExisting
+                ? Failure(.writeFailed, "'\(folder)' exists and is not overwritten; choose another name, or another folder to run this in")
+                : Failure(.writeFailed, "making '\(folder)' failed: \(error)")
+        }
+    }
+
+    /// The folders of `a/b/c`: `a`, `a/b`.
+    private static func parents(of path: String) -> [String] {
+        path.indices.filter { path[$0] == "/" }.map { String(path[..<$0]) }
+    }
+}

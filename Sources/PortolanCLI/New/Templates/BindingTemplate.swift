@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A manifest that makes a protocol of a library that each Debian has.
+struct BindingTemplate {
+    let name: PluginName
+    let origin: CommandOrigin
+
+    var files: [Scaffold.File] {
+        [
+            Scaffold.File(path: Template.manifestName(name), text: manifest),
+            Scaffold.File(path: "Makefile", text: makefile),
+            Template.test(
+                """
+                yields \(name.scheme)://world 'crc32 of world: 980881731'
+                fails \(name.scheme): 3
+
+                """),
+            Scaffold.File(path: "README.md", text: readme),
+        ]
+    }
+
+    private var manifest: String {
+        """
+        {
+          // \(name.scheme)://TEXT is the CRC-32 of TEXT, by the system's zlib. JSON5: comments and trailing commas are fine.
+          "$schema": "./\(Template.schemaName)",
+          "identifier": "\(name.identifier)",
+          "name": "\(name.title)",
+          "vendor": "Example",
+          "version": "0.1.0",
+          "description": "\(name.scheme)://TEXT is the CRC-32 of TEXT.",
+          "library": "libz.so.1",
+          "schemes": ["\(name.scheme)"],
+          "hostVersions": "\(Template.hostVersions)",
+          "binding": {
+            "library": "system",
+            "functions": {
+              // uLong crc32(uLong crc, const Bytef *buf, uInt len): nothing checks this but you.
+              "crc32": "ulong (ulong, bytes data[n], uint n)",
+            },
+            "error": { "code": "ioFailed" },
+            // One after another, for each load. What a step calls "result" the later ones can name.
+            "steps": [
+              {
+                "require": { "value": "{url.host|}", "differsFrom": "" },
+                "error": { "code": "badURL", "message": "'{url}' names no text; write \(name.scheme)://world" },
+              },
+              { "call": "crc32", "with": [0, "{url.host.decoded|}"], "result": "sum" },
+              { "respond": { "mime": "text/plain;charset=utf-8" } },
+              { "deliver": "crc32 of {url.host.decoded|}: {sum}\\n" },
+            ],
+          },
+          "conformance": {
+            "loads": [
+              {
+                "url": "\(name.scheme)://world",
+                "mime": "text/plain",
+                "length": 26,
+                "sha256": "5a81240acc9e2fc36952be7e0e00d01c624c4286942ffdfab2ed31d70eb82459",
+                "tags": ["small"],
+              },
+              { "url": "\(name.scheme):", "error": "badURL", "tags": ["fails"] },
+            ],
+          },
+        }
+
+        """
+    }
+
+    private var makefile: String {
+        """
+        # make: nothing is to be built; checks the manifest, and that the library has its functions.  make test: loads URLs through it.
+        # Which command does both.
+        PORTOLAN ?= \(origin.command)
+
+        validate:
+        \t"$(PORTOLAN)" plugins validate .
+
+        \(Template.testRule(name, origin, needs: ""))
+
+        .PHONY: validate test
+
+        """
+    }
+
+    private var readme: String {
+        """
+        # \(name.title)
+
+        A C library as a protocol, without code: `\(name.scheme)://TEXT` is the CRC-32 of TEXT, by the system's zlib.
+
+            make            # checks the manifest, and that the library has its functions
+            make test       # loads URLs through it
+
+        \(Template.installing(name, files: Template.manifestName(name)))
+        Name your library in `library`, its functions with their C signatures in `functions`, and what a load does in `steps`. The signatures are as binding as a
+        header: the library can't say whether they are right.
+
+        """
+    }
+}

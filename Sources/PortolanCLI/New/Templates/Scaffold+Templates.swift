@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+extension Scaffold {
+    init(_ name: PluginName, in language: PluginLanguage, from origin: CommandOrigin) {
+        let own: [File] =
+            switch language {
+            case .c: CTemplate(name: name, origin: origin).files
+            case .swift: SwiftTemplate(name: name, origin: origin).files
+            case .binding: BindingTemplate(name: name, origin: origin).files
+            }
+        files =
+            own + [
+                // A copy of its own, so that editors find it without a network and wherever the folder goes.
+                File(path: Template.schemaName, text: PluginManifest.schema),
+                File(path: ".gitignore", text: ".build/\n*.so\n"),
+            ]
+    }
+}
+
+/// What the templates have in common.
+enum Template {
+    static let schemaName = "plugin-manifest.schema.json"
+
+    /// The versions of the host that a new plugin is for: this one, and all up to the next major.
+    static var hostVersions: String { ">=\(portolanVersion) <1.0.0" }
+
+    /// Loads URLs as a user does. Each of `checks` is a line of its own.
+    static func test(_ checks: String) -> Scaffold.File {
+        let text = #"""
+            #!/bin/sh
+            # Loads URLs through the plugin as a user does, and compares what comes. 'make test' says which command PORTOLAN is.
+            set -eu
+            cd "$(dirname "$0")"
+            portolan=${PORTOLAN:-portolan}
+            failures=0
+
+            # yields URL TEXT: the body is TEXT, and a line's end
+            yields() {
+                got=$("$portolan" get --no-plugins --plugin . "$1") || true
+                [ "$got" = "$2" ] && return
+                echo "$1: '$2' was expected, and '$got' came"
+                failures=$((failures + 1))
+            }
+
+            # fails URL STATUS: with this exit status ('portolan exit-codes')
+            fails() {
+                status=0
+                "$portolan" get --no-plugins --plugin . "$1" >/dev/null 2>&1 || status=$?
+                [ "$status" = "$2" ] && return
+                echo "$1: exit status $2 was expected, and $status came"
+                failures=$((failures + 1))
+            }
+
+            "$portolan" plugins validate .
+
+            """#
+        let end = #"""
+
+            [ "$failures" = 0 ] || { echo "$failures failed"; exit 1; }
+            echo "all passed"
+
+            """#
+        return Scaffold.File(path: "test.sh", text: text + checks + end, isExecutable: true)
+    }
+
+    /// The manifest of a plugin that has a library of its own; plain JSON, for every tool.
+    static func manifest(_ name: PluginName, description: String) -> Scaffold.File {
+        let text = """
+            {
+              "$schema": "./\(schemaName)",
+              "identifier": "\(name.identifier)",
+              "name": "\(name.title)",
+              "vendor": "Example",
+              "version": "0.1.0",
+              "description": "\(description)",
+              "library": "\(name.scheme).so",
+              "schemes": ["\(name.scheme)"],
+              "hostVersions": "\(hostVersions)",
+              "conformance": {
+                "loads": [
+                  {
+                    "url": "\(name.scheme)://world",
+                    "mime": "text/plain",
+                    "length": 14,
+                    "sha256": "d9014c4624844aa5bac314773d6b689ad467fa4e1d1a50a1b8a99d5a95f72ff5",
+                    "tags": ["small"]
+                  },
+                  { "url": "\(name.scheme):", "error": "badURL", "tags": ["fails"] }
+                ]
+              }
+            }
+
+            """
+        return Scaffold.File(path: manifestName(name), text: text)
+    }
+
+    static func manifestName(_ name: PluginName) -> String { name.scheme + PluginManifest.fileNameEnd }
+
+    /// How a Makefile names the command, and tests by it.
+    static func testRule(_ name: PluginName, _ origin: CommandOrigin, needs: String) -> String {
+        """
+        test:\(needs.isEmpty ? "" : " \(needs)")
+        \tPORTOLAN="$(PORTOLAN)" ./test.sh
+        """
+    }
+
+    /// README.md's end.
+    static func installing(_ name: PluginName, files: String) -> String {
+        """
+        ## Use it
+
+            portolan get --plugin . \(name.scheme)://world
+
+        Without `--plugin` it is found where plugins are installed, in a folder of its name:
+
+            mkdir -p ~/.local/share/portolan/plugins/\(name.scheme)
+            cp \(files) ~/.local/share/portolan/plugins/\(name.scheme)/
+            portolan plugins list
+
+        ## Make it yours
+
+        The identifier (`\(name.identifier)`), the vendor and the name are an example's: write your own. The manifest's `$schema` lets an editor help with it;
+        `portolan plugins schema > \(schemaName)` renews that file after an update. `test.sh` and the manifest's `conformance` say what URLs yield: let them
+        grow with the protocol.
+
+        """
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// A new plugin in Swift, on the kit.
+struct SwiftTemplate {
+    let name: PluginName
+    let origin: CommandOrigin
+
+    private var module: String { "\(name.title)Plugin" }
+
+    var files: [Scaffold.File] {
+        [
+            Scaffold.File(path: "Package.swift", text: package),
+            Scaffold.File(path: "Sources/\(module)/\(name.title)Handler.swift", text: source),
+            Scaffold.File(path: "exports.map", text: exports),
+            Template.manifest(name, description: "Greets who is named in \(name.scheme)://NAME."),
+            Scaffold.File(path: "Makefile", text: makefile),
+            Template.test(
+                """
+                yields \(name.scheme)://world 'Hello, world!'
+                fails \(name.scheme): 3
+
+                """),
+            Scaffold.File(path: "README.md", text: readme),
+        ]
+    }
+
+    private var dependency: String {
+        switch origin.source {
+        case .checkout(let folder): #".package(name: "portolan", path: "\#(folder)")"#
+        case .installed, .elsewhere: #".package(url: "https://example.org/portolan.git", from: "\#(portolanVersion)")"#
+        }
+    }
+
+    private var package: String {
+        #"""
+        // swift-tools-version: 6.2
+        import PackageDescription
+
+        let package = Package(
+            name: "\#(name.scheme)",
+            products: [.library(name: "\#(module)", type: .dynamic, targets: ["\#(module)"])],
+            dependencies: [\#(dependency)],
+            targets: [
+                .target(
+                    name: "\#(module)",
+                    dependencies: [.product(name: "PortolanPluginKit", package: "portolan")],
+                    // A plugin exports one symbol.
+                    linkerSettings: [
+                        .unsafeFlags([
+                            "-Xlinker", "--version-script=\(Context.packageDirectory)/exports.map", "-Xlinker", "--gc-sections", "-Xlinker", "-s",
+                        ])
+                    ])
+            ])
+
+        """#
+    }
+
+    private var exports: String {
+        """
+        {
+            global: portolan_plugin_entry;
+            local: *;
+        };
+
+        """
+    }
+
+    private var source: String {
+        #"""
+        public import PortolanPluginKit
+
+        /// Greets NAME of `\#(name.scheme)://NAME`.
+        struct \#(name.title)Handler: PluginHandler {
+            /// The same as in the manifest.
+            static let description = PluginDescription(
+                identifier: "\#(name.identifier)", name: "\#(name.title)", vendor: "Example", version: "0.1.0", schemes: ["\#(name.scheme)"])
+
+            /// Reads the settings, and throws where they are wrong: `try host.setting("name")`.
+            init(host: PluginHost) throws {}
+
+            /// One load, whole: returning is its finish, throwing its failure. A stop cancels the task.
+            func load(_ request: PluginRequest, client: PluginClient) async throws {
+                // In lower case, and percent-encoded, as every part of a URL.
+                guard let name = request.host, !name.isEmpty else {
+                    throw PluginError(.badURL, message: "\#(name.scheme): no name is given; write \#(name.scheme)://world")
+                }
+                let text = "Hello, \(name)!\n"
+                try await client.didReceive(
+                    PluginResponse(mimeType: "text/plain", textEncoding: "utf-8", expectedLength: Int64(text.utf8.count)))
+                if request.method != "HEAD" { try await client.didLoad(text) }
+            }
+        }
+
+        /// The one symbol that the library exports.
+        @_cdecl("portolan_plugin_entry") public func portolanPluginEntry(_ major: UInt32) -> PluginEntry? { \#(name.title)Handler.entry(major) }
+
+        """#
+    }
+
+    private var makefile: String {
+        """
+        # make: builds \(name.scheme).so beside its manifest.  make test: loads URLs through it.
+        SWIFT ?= swift
+        # Which command the test runs.
+        PORTOLAN ?= \(origin.command)
+        BUILD = $(SWIFT) build -c release --product \(module)
+
+        # The library is put beside the old one and then in its place: who has it open keeps its bytes.
+        \(name.scheme).so: $(wildcard Sources/*/*.swift) Package.swift exports.map Makefile
+        \t$(BUILD)
+        \tcp "$$($(BUILD) --show-bin-path)/lib\(module).so" .$@.new
+        \tmv .$@.new $@
+
+        \(Template.testRule(name, origin, needs: "\(name.scheme).so"))
+
+        clean:
+        \trm -rf .build \(name.scheme).so
+
+        .PHONY: test clean
+
+        """
+    }
+
+    private var readme: String {
+        """
+        # \(name.title)
+
+        A Portolan plugin in Swift: `\(name.scheme)://NAME` greets NAME.
+
+            make            # builds \(name.scheme).so; the first time, with the plugin kit
+            make test       # loads URLs through it
+
+        It needs Swift 6.2 or later, with which Portolan was built too.
+
+        \(Template.installing(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
+        In `\(name.title)Handler.swift`, `load` is one async function: it may suspend for as long as it likes, and must not block its thread.
+
+        """
+    }
+}

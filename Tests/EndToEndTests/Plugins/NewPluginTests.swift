@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// What `portolan new plugin` writes builds, loads and passes its own test, as it stands.
+@Suite(.timeLimit(.minutes(2))) struct NewPluginTests {
+    private let program: Program
+
+    init() throws {
+        program = try Program()
+    }
+
+    /// As from a shell of a user's: not as a part of the make that may run this test.
+    private func make(_ arguments: String) throws -> Program.Outcome {
+        try program.runScript("unset MAKEFLAGS MFLAGS MAKELEVEL; make -s \(arguments) 2>&1")
+    }
+
+    @Test(arguments: ["hello", "a+b-2.x"]) func inCItBuildsAndLoads(name: String) throws {
+        let made = try program.run("new", "plugin", name, "--language", "c")
+        #expect(made.status == 0 && made.lines.first == "\(name)/ is a plugin in C; next:", "\(made.errors)")
+        let built = try make("-C \(name)")
+        #expect(built.status == 0 && built.text.isEmpty, "\(built.text)")
+        let loaded = try program.run("get", "-i", "--plugin", name, "\(name)://world")
+        #expect(loaded.text == "content-type: text/plain;charset=utf-8\ncontent-length: 14\n\nHello, world!\n", "\(loaded.errors)")
+        #expect(
+            try program.run("get", "--plugin", name, "\(name):").errors == ["portolan: \(name): no name is given; write \(name)://world"])
+        let tested = try make("-C \(name) test")
+        #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
+        #expect(try program.run("plugins", "validate", name).lines == ["\(name): valid"])
+    }
+
+    /// In C, with everything that a compiler and its sanitizers have to say.
+    @Test func inCNothingIsReadBesideTheName() throws {
+        _ = try program.run("new", "plugin", "hello", "--language", "c")
+        #expect(try make("-C hello CFLAGS='-O2 -Werror -Wconversion -Wshadow'").lines.isEmpty)
+        for count in [1, 255, 256, 4000] {
+            let name = String(repeating: "n", count: count)
+            let loaded = try program.run("get", "--plugin", "hello", "hello://\(name)")
+            #expect(loaded.text == (count < 256 ? "Hello, \(name)!\n" : ""))
+            #expect(loaded.errors == (count < 256 ? [] : ["portolan: hello: the name is longer than 255 bytes"]))
+        }
+    }
+
+    @Test func aBindingLoadsWithoutABuild() throws {
+        let made = try program.run("new", "plugin", "hello", "--language", "binding")
+        #expect(made.status == 0 && made.lines.first == "hello/ is a library bound without code; next:", "\(made.errors)")
+        let checked = try make("-C hello")
+        #expect(checked.status == 0 && checked.lines == [".: valid"], "\(checked.text)")
+        #expect(try program.run("get", "--plugin", "hello", "hello://world").text == "crc32 of world: 980881731\n")
+        let refused = try program.run("get", "--plugin", "hello", "hello:")
+        #expect(refused.status == 3 && refused.errors == ["portolan: 'hello:' names no text; write hello://world"])
+        let tested = try make("-C hello test")
+        #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
+    }
+
+    /// It fails where the plugin does something else than it says.
+    @Test func itsTestCanFail() throws {
+        _ = try program.run("new", "plugin", "hello", "--language", "binding")
+        let manifest = try #require(program.contents(of: "hello/hello.plugin.json"))
+        try program.makeFile("hello/hello.plugin.json", manifest.replacingOccurrences(of: "crc32 of {", with: "CRC of {"))
+        let tested = try make("-C hello test")
+        #expect(tested.status != 0 && tested.lines.contains { $0.hasSuffix("and 'CRC of world: 980881731' came") }, "\(tested.lines)")
+    }
+
+    @Test func theSwiftOneDependsOnThisCheckout() throws {
+        let made = try program.run("new", "plugin", "hello", "--language", "swift")
+        #expect(made.status == 0, "\(made.errors)")
+        let root = PluginConformanceTests.root.resolvingSymlinksInPath().path
+        let package = try #require(program.contents(of: "hello/Package.swift"))
+        #expect(package.contains(".package(name: \"portolan\", path: \"\(root)\")"), "\(package)")
+    }
+
+    @Test func whatCannotBeMadeIsOneLine() throws {
+        try program.makeFile("old/kept", "text")
+        let existing = try program.run("new", "plugin", "old", "--language", "c")
+        #expect(existing.status == 23)
+        #expect(
+            existing.errors == ["portolan: 'old' exists and is not overwritten; choose another name, or another folder to run this in"])
+        #expect(try program.files == ["old"])
+
+        let bad = try program.run("new", "plugin", "a/../b", "--language", "c")
+        #expect(bad.status == 2 && bad.errors.count == 1)
+        #expect(bad.errors.first?.hasPrefix("portolan: the name 'a/../b' is no URL scheme") == true, "\(bad.errors)")
+        let unknown = try program.run("new", "plugin", "hello", "--language", "cobol")
+        #expect(unknown.status == 2 && unknown.errors.count == 1, "\(unknown.errors)")
+        #expect(try program.files == ["old"])
+    }
+}

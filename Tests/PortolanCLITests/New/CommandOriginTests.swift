@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct CommandOriginTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func make(_ names: String...) throws {
+        for name in names { try folder.write([], to: name) }
+    }
+
+    @Test func aCommandThatWasBuiltInACheckoutKnowsIt() throws {
+        try make("house/Sources/CPortolan/include/portolan/portolan.h", "house/Package.swift", "house/.build/debug/portolan")
+        let origin = CommandOrigin(executable: folder.path(of: "house/.build/debug/portolan"))
+        #expect(origin.source == .checkout(folder.path(of: "house")))
+        #expect(origin.command == folder.path(of: "house/.build/debug/portolan"))
+    }
+
+    @Test func anInstalledCommandKnowsItsPrefix() throws {
+        try make("usr/include/portolan/portolan.h", "usr/lib/portolan/portolan")
+        let origin = CommandOrigin(executable: folder.path(of: "usr/lib/portolan/portolan"))
+        #expect(origin.source == .installed(prefix: folder.path(of: "usr")))
+        #expect(origin.command == folder.path(of: "usr/bin/portolan"))
+    }
+
+    @Test func aCommandAloneLeavesItToPkgConfig() throws {
+        try make("bin/portolan")
+        let origin = CommandOrigin(executable: folder.path(of: "bin/portolan"))
+        #expect(origin.source == .elsewhere && origin.command == folder.path(of: "bin/portolan"))
+    }
+
+    /// Neither make nor a shell would read them as they are.
+    @Test(arguments: ["a'b", "a$b", "a\"b", "a#b", "a\\b", "a\nb", "a:b", "a`b", "a(b"]) func pathsThatMeanMoreAreNotWrittenDown(
+        name: String
+    )
+        throws
+    {
+        try make("\(name)/Sources/CPortolan/include/portolan/portolan.h", "\(name)/Package.swift")
+        let origin = CommandOrigin(executable: folder.path(of: "\(name)/portolan"))
+        #expect(origin.source == .elsewhere && origin.command == "portolan")
+        #expect(CommandOrigin(executable: nil) == origin)
+    }
+}
