@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// Plugins that were built against the headers of version 1.0 of the contract load in this host.
+@Suite(.timeLimit(.minutes(1))) struct FrozenContractTests {
+    private let program: Program
+
+    init() throws {
+        program = try Program()
+    }
+
+    private func get(_ library: String, _ url: String, _ options: String...) throws -> Program.Outcome {
+        try program.run(["get", "--plugin", program.copyFixture("contract-1.0-\(library).so"), url] + options)
+    }
+
+    /// Whoever changes one of them breaks plugins that are out there: a later version appends to the headers in Sources, never to these.
+    @Test func theFrozenHeadersAreThoseThatWereFrozen() throws {
+        let folder = PluginConformanceTests.root.appendingPathComponent("Tests/PluginFixtures/contract-1.0/portolan").path
+        let digest = try program.runScript("cd '\(folder)' && cat $(ls *.h | LC_ALL=C sort) | sha256sum")
+        #expect(digest.lines == ["708ecee806e239c4b95ddc84808f7bc4e6a3a2468b1f8e8e58130a37254fda33  -"])
+        #expect(try program.runScript("ls '\(folder)' | wc -l").lines == ["14"])
+    }
+
+    @Test func aBlockingPluginOfThenLoads() throws {
+        let loaded = try get("template", "template://greet/sea?times=2", "-i")
+        #expect(
+            loaded.text == "content-type: text/plain;charset=utf-8\ncontent-length: 24\n\nHello, sea!\nHello, sea!\n", "\(loaded.errors)")
+        #expect(try get("template", "template://echo", "-d", "what was sent").text == "what was sent")
+        #expect(try get("template", "template://redirect?to=data:,there").text == "there")
+        #expect(try get("template", "template://secret", "-u", "guest:sesame").text == "The harbour lies behind the second cape.\n")
+        #expect(try get("template", "template://missing").status == 37)
+    }
+
+    @Test func anEventDrivenPluginOfThenLoads() throws {
+        let loaded = try get("fixture-events", "ticker://3")
+        #expect(loaded.status == 0 && !loaded.output.isEmpty, "\(loaded.errors)")
+    }
+
+    @Test(arguments: ["carrier", "carrier-events"]) func whatAPluginOfThenIsToldArrives(scheme: String) throws {
+        let shown = try get("carrier", "\(scheme)://show", "-H", "X-Chart: 12")
+        #expect(shown.status == 0 && shown.text.lowercased().contains("x-chart"), "\(shown.text) \(shown.errors)")
+        #expect(try get("carrier", "\(scheme)://nest").status == 0)
+        #expect(try get("carrier", "\(scheme)://twice", "-d", "ab").text.contains("ab"))
+    }
+
+    @Test func aPluginOfThenLoadsInsideLoads() throws {
+        #expect(try get("relay", "relay:relay:data:,deep").text == "deep")
+    }
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/// Errors: the published codes, the error itself, and how a function that cannot return one gives it.
+#ifndef PORTOLAN_ERROR_H
+#define PORTOLAN_ERROR_H
+
+#include "base.h"
+#include "text.h"
+
+PORTOLAN_BEGIN
+
+/// The published codes. Callers branch on them, so a plugin takes the nearest one rather than one of its own.
+/// The last three are the host's to give; a layered handler may pass one on. Check: ERR-01, ERR-03, ERR-04
+PORTOLAN_ENUM(portolan_code) {
+    PORTOLAN_ERROR_UNKNOWN = -1,                  ///< The cause is not known.
+    PORTOLAN_ERROR_BAD_URL = -2,                  ///< The URL is malformed for its scheme.
+    PORTOLAN_ERROR_UNSUPPORTED_SCHEME = -3,       ///< No handler takes this request.
+    PORTOLAN_ERROR_BAD_REQUEST = -4,              ///< A method, field or property that the handler cannot serve.
+    PORTOLAN_ERROR_NOT_FOUND = -5,                ///< Nothing exists at that URL.
+    PORTOLAN_ERROR_ACCESS_DENIED = -6,            ///< It exists but may not be read.
+    PORTOLAN_ERROR_IS_DIRECTORY = -7,             ///< The URL names a directory.
+    PORTOLAN_ERROR_NOT_REGULAR_FILE = -8,         ///< A FIFO, socket or device.
+    PORTOLAN_ERROR_RANGE_NOT_SATISFIABLE = -9,    ///< The range lies outside the resource.
+    PORTOLAN_ERROR_CANCELLED = -10,               ///< The caller cancelled.
+    PORTOLAN_ERROR_TIMED_OUT = -11,               ///< The idle or the total time-out passed.
+    PORTOLAN_ERROR_TOO_MANY_REDIRECTS = -12,      ///< The redirect limit was reached.
+    PORTOLAN_ERROR_BAD_REDIRECT = -13,            ///< The target is malformed or not allowed.
+    PORTOLAN_ERROR_AUTHENTICATION_REQUIRED = -14, ///< A credential is missing or was rejected.
+    PORTOLAN_ERROR_AUTHENTICATION_CANCELLED = -15, ///< A challenge was answered with PORTOLAN_CANCEL.
+    PORTOLAN_ERROR_BODY_FAILED = -16,             ///< The upload body could not be read or rewound.
+    PORTOLAN_ERROR_NAME_NOT_FOUND = -17,          ///< The host name does not resolve.
+    PORTOLAN_ERROR_CANNOT_CONNECT = -18,          ///< No connection could be made.
+    PORTOLAN_ERROR_CONNECTION_LOST = -19,         ///< The connection ended early.
+    PORTOLAN_ERROR_SECURE_CONNECTION_FAILED = -20, ///< TLS failed.
+    PORTOLAN_ERROR_BAD_RESPONSE = -21,            ///< The peer's answer breaks its protocol.
+    PORTOLAN_ERROR_TRUNCATED = -22,               ///< Fewer bytes came than were announced.
+    PORTOLAN_ERROR_DECODING_FAILED = -23,         ///< The content coding is malformed.
+    PORTOLAN_ERROR_LIMIT_EXCEEDED = -24,          ///< A configured limit of size or ratio was met.
+    PORTOLAN_ERROR_NESTED_TOO_DEEP = -25,         ///< Loads inside loads deeper than the limit.
+    PORTOLAN_ERROR_IO_FAILED = -26,               ///< Reading or writing failed; the message says with which errno.
+    PORTOLAN_ERROR_NO_MEMORY = -27,               ///< Memory could not be had.
+    PORTOLAN_ERROR_NO_RESOURCES = -28,            ///< No descriptor, thread or slot is free.
+    PORTOLAN_ERROR_NOT_OFFERED = -29,             ///< This host does not offer what was asked.
+    PORTOLAN_ERROR_PROTOCOL_VIOLATION = -30,      ///< A handler broke a rule of this contract; the message starts with the rule's ID.
+    PORTOLAN_ERROR_PLUGIN_NOT_LOADABLE = -31,     ///< The library or its manifest cannot be used.
+    PORTOLAN_ERROR_PLUGIN_REFUSED = -32           ///< The plugin's `init` refused to start.
+};
+
+/// Why something failed. Whoever takes one copies all of it before the call returns, so a message may lie on the stack.
+/// Check: ORDER-11, ERR-02, ERR-03, ERR-05
+typedef struct portolan_error {
+    uint32_t size;
+    /// A `portolan_code`, or with a `domain` any number of the plugin's own.
+    int32_t code;
+    /// Absent: portolan's. Else reverse DNS, usually the plugin's identifier.
+    portolan_string domain;
+    /// One line of UTF-8, 1 to 4096 bytes: what happened, with values quoted, and what to do about it. No user information of the URL, and
+    /// no secret.
+    portolan_string message;
+    /// What brought it about, such as the error of a nested load. Lent as this error is. The host follows at most eight and drops the rest,
+    /// so a circle does no harm. Check: NEST-02
+    const struct portolan_error *PORTOLAN_NULLABLE cause;
+} portolan_error;
+
+/// Out-errors are given, not returned: the giver keeps its memory and the host copies.
+typedef struct portolan_refusal {
+    uint32_t size, reserved;
+    /// Says why `init` or `make` refuses. Before the function that was lent this refusal returns, on its thread; the last one given counts.
+    void (*give)(struct portolan_refusal *, const portolan_error *);
+} portolan_refusal;
+
+PORTOLAN_END
+
+#endif
