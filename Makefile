@@ -2,9 +2,10 @@
 # Two commands do everything on a fresh Debian 12 with Swift 6.2 or later: `make run` and `make test`.
 
 SWIFT ?= swift
+PREFIX ?= /usr/local
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-run packages-test bench bench-test bench-plugins format lint clean
+.PHONY: run install test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-run packages-test bench bench-test bench-plugins format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -42,6 +43,10 @@ build:
 # Each plugin with its manifest in plugins/NAME/ beside the executable.
 plugins: build
 	@scripts/plugins.sh "$$($(SWIFT) build -c release --show-bin-path)/plugins"
+
+# The command, the plugins, the C headers and what pkg-config needs:  make install PREFIX=/usr/local [DESTDIR=/stage]
+install: packages build plugins
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh "$$($(SWIFT) build -c release --show-bin-path)"
 
 # The plugin libraries that the tests load: sound ones, and ones that break the contract.
 fixtures:

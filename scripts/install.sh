@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the command and the plugins that lie in FOLDER, with the headers, what pkg-config needs, and the documents.
+#   PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER
+set -euo pipefail
+[ $# = 1 ] || { echo "usage: PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER" >&2; exit 2; }
+built=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+prefix=${PREFIX:-/usr/local}
+while [ "${prefix%/}" != "$prefix" ]; do prefix=${prefix%/}; done
+case $prefix in
+/*[[:space:]\"\'\\\$\`\#:\(\)]*) echo "PREFIX '$prefix' has a space, a quote or the like, which pkg-config and make cannot hold; choose another" >&2; exit 2 ;;
+/*) ;;
+*) echo "PREFIX '${PREFIX:-}' is no absolute path below /; write for example PREFIX=/usr/local" >&2; exit 2 ;;
+esac
+root=${DESTDIR:-}$prefix
+library=$root/lib/portolan
+
+# put MODE FILE FOLDER: beside it first and then in its place, so that a program or library that is in use keeps its bytes.
+put() {
+    install -d -m 755 "$3"
+    install -m "$1" "$2" "$3/.$(basename "$2").new"
+    mv -f "$3/.$(basename "$2").new" "$3/$(basename "$2")"
+}
+
+# The command lies beside its plugins, where it finds them under any prefix; in bin/ is a link to it.
+put 755 "$built/portolan" "$library"
+install -d -m 755 "$root/bin"
+ln -sfn ../lib/portolan/portolan "$root/bin/portolan"
+for plugin in "$built"/plugins/*/; do
+    [ -d "$plugin" ] || continue
+    for file in "$plugin"*; do put 644 "$file" "$library/plugins/$(basename "$plugin")"; done
+done
+for header in Sources/CPortolan/include/portolan/*.h; do put 644 "$header" "$root/include/portolan"; done
+put 644 docs/plugin-manifest.schema.json "$root/share/portolan"
+for page in README.md CHANGELOG.md LICENSE docs/*.md; do put 644 "$page" "$root/share/doc/portolan"; done
+
+version=$(sed -n 's/.*portolanVersion = "\([^"]*\)".*/\1/p' Sources/PortolanCore/Version.swift)
+install -d -m 755 "$root/lib/pkgconfig"
+cat > "$root/lib/pkgconfig/portolan.pc" <<END
+prefix=$prefix
+includedir=\${prefix}/include
+pluginsdir=\${prefix}/lib/portolan/plugins
+
+Name: Portolan
+Description: The contract of plugins that load URLs
+Version: $version
+Cflags: -I\${includedir}
+END
+chmod 644 "$root/lib/pkgconfig/portolan.pc"
+echo "installed Portolan $version in $root"
