@@ -39,7 +39,8 @@ struct SiteTable: ~Copyable {
         guard request.method == .get, request.fields.isEmpty, request.body == nil, request.properties.isEmpty else { return nil }
         let url = request.url
         if let site = sites.withLock({ sites in sites.first { url.isLed(by: $0.prefix) } }) { return site }
-        guard !url.hasCredentials, let site = try? Site(request, engine: engine) else { return nil }  // `try?`: whoever goes on without says why
+        // `try?`: whoever goes on without says why.
+        guard !url.hasCredentials, let site = try? Site(request, engine: engine) else { return nil }
         sites.withLock { sites in
             if sites.count == Self.limit { sites.removeLast() }
             sites.insert(site, at: 0)
