@@ -48,7 +48,7 @@ let package = Package(
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
-        .target(name: "PortolanCore", dependencies: [httpTypes, logging], swiftSettings: strict),
+        .target(name: "PortolanCore", dependencies: ["CPortolanEpoll", httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),

@@ -13,8 +13,8 @@ struct NewPluginCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "plugin", abstract: "Write a folder with a new plugin that builds, loads and is tested.",
         discussion: """
-            The folder lies in the current one and has the plugin's name; 'make' builds it, and 'make test' loads URLs through it. Headers and kit are those of
-            the checkout that this command was built in, or else those that are installed.
+            The folder lies in the current one and has the plugin's name. 'make' builds it, 'make test' loads URLs through it.
+            Headers and kit are those of the checkout that this command was built in, or else those that are installed.
             """)
 
     @Argument(help: ArgumentHelp("The URL scheme that it serves: 'hello' for hello://world.", valueName: "name"))

@@ -28,7 +28,7 @@ public protocol WaitableLoad: ProtocolLoad {
     func startLoading(for waiter: LoadWaiter)
 
     /// Does the load's work in the calling thread, which is the waiter's, and sleeps where there is none, until the load has ended, the waiter has
-    /// what it waits for, or the load has to be left to other threads again. A ``ProtocolLoad/stopLoading()`` ends that sleep.
+    /// what it waits for, or the load has to be left to other threads again.
     ///
     /// - Returns: `false` where the calling thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool

@@ -172,9 +172,9 @@ public final class LoadTask: Sendable {
     }
 
     /// Sleeps until the task has ended, and does its work meanwhile where it can. In the thread of its waiter.
-    func wait(_ waiter: LoadWaiter) {
+    func wait(_ waiter: LoadWaiter) throws(LoadError) {
         while !waiter.isOver {
-            if machine.withLock({ $0.attempt })?.carryOn(for: waiter) != true { waiter.wait() }
+            if machine.withLock({ $0.attempt })?.carryOn(for: waiter) != true { try waiter.wait() }
         }
     }
 

@@ -88,7 +88,12 @@ extension Loader {
         let waiter = LoadWaiter()
         let (task, collector) = collect(request, delegate, waiter: waiter)
         task.resume()
-        task.wait(waiter)
+        do throws(LoadError) {
+            try task.wait(waiter)
+        } catch {
+            task.cancel()
+            throw error
+        }
         guard let outcome = collector.takeOutcome() else { throw LoadError(.unknown, message: "the load ended without an outcome") }
         return try outcome.get()
     }

@@ -1,31 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolanEpoll
+import Synchronization
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
     import Musl
 #endif
 
-/// A thread that waits for one load, and may meanwhile do the load's work (``WaitableLoad``).
+/// A thread that waits for one load, and may meanwhile do the load's work (``WaitableLoad``). Its members are for that thread.
 public final class LoadWaiter: Sendable {
-    private let hasEnded = Monitor(false)
+    private struct State {
+        var isOver = false
+        /// Whether the thread is to look again at what it waits for, and has no bell yet.
+        var isCalled = false
+        /// An eventfd(2), once something has to be waited for.
+        var bell: CInt?
+        var hasRung = false
+    }
+
+    private let state = Mutex(State())
     private let thread = UInt(pthread_self())
+    /// Bells that nobody uses just now: making one and closing it costs as much as a small load.
+    private static let bells = Mutex<[CInt]>([])
+    private static let mostBells = 64
 
     init() {}
+
+    deinit {
+        let (bell, hasRung) = state.withLock { ($0.bell, $0.hasRung) }
+        guard let bell else { return }
+        if hasRung { silence(bell) }
+        let isKept = Self.bells.withLock { bells in
+            guard bells.count < Self.mostBells else { return false }
+            bells.append(bell)
+            return true
+        }
+        if !isKept { close(bell) }
+    }
 
     /// Whether the calling thread is the one.
     var isCurrent: Bool { UInt(pthread_self()) == thread }
 
     /// Whether what the thread waits for has come.
-    public var isOver: Bool { hasEnded.withLock { $0 } }
+    public var isOver: Bool { state.withLock { $0.isOver } }
 
     /// It has come. Any thread.
     func end() {
-        if isCurrent { hasEnded.withLock { $0 = true } } else { hasEnded.signalling { $0 = true } }
+        state.withLock { state in
+            state.isOver = true
+            guard let bell = state.bell, !isCurrent else { return }
+            state.hasRung = true
+            ring(bell)
+        }
+    }
+
+    /// Ends the thread's sleep in ``wait(for:isWriting:)``, or its next one: what it waits for has changed. Any thread.
+    package func wake() {
+        guard !isCurrent else { return }
+        state.withLock { state in
+            guard let bell = state.bell else {
+                state.isCalled = true
+                return
+            }
+            state.hasRung = true
+            ring(bell)
+        }
     }
 
     /// Sleeps until it has come.
-    func wait() {
-        hasEnded.wait { $0 ? () : nil }
+    ///
+    /// - Throws: ``LoadError/Code/noResources``
+    func wait() throws(LoadError) {
+        while !isOver {
+            var wanted = [pollfd(fd: try bell(), events: Int16(POLLIN), revents: 0)]
+            unsafe poll(&wanted, 1, -1)
+            heedBell()
+        }
     }
+
+    /// Sleeps until something can be done with `descriptor`, or what the thread waits for has come (`poll(2)`).
+    ///
+    /// - Parameter isWriting: whether there is something to write, too.
+    /// - Returns: whether reading, or writing, would not wait now.
+    /// - Throws: ``LoadError/Code/noResources``
+    public func wait(for descriptor: CInt, isWriting: Bool) throws(LoadError) -> (canRead: Bool, canWrite: Bool) {
+        let events = Int16(POLLIN) | (isWriting ? Int16(POLLOUT) : 0)
+        var wanted = (pollfd(fd: descriptor, events: events, revents: 0), pollfd(fd: try bell(), events: Int16(POLLIN), revents: 0))
+        unsafe withUnsafeMutablePointer(to: &wanted) { both in
+            unsafe both.withMemoryRebound(to: pollfd.self, capacity: 2) { _ = unsafe poll($0, 2, -1) }
+        }
+        if wanted.1.revents != 0 { heedBell() }
+        let happened = wanted.0.revents
+        return (happened & ~Int16(POLLOUT) != 0, happened & Int16(POLLOUT) != 0)
+    }
+
+    /// A call is heard once; the end for ever.
+    private func heedBell() {
+        state.withLock { state in
+            guard !state.isOver, state.hasRung, let bell = state.bell else { return }
+            silence(bell)
+            state.hasRung = false
+        }
+    }
+
+    private func bell() throws(LoadError) -> CInt {
+        try state.withLock { state throws(LoadError) in
+            if let bell = state.bell { return bell }
+            let bell = Self.bells.withLock { $0.popLast() } ?? eventfd(0, CInt(EFD_NONBLOCK | EFD_CLOEXEC))
+            guard bell >= 0 else {
+                throw LoadError(.noResources, message: "no thread can wait: \(LoadError.text(of: errno)); close some files")
+            }
+            state.bell = bell
+            // It came before there was a bell to ring.
+            if state.isOver || state.isCalled {
+                state.isCalled = false
+                state.hasRung = true
+                ring(bell)
+            }
+            return bell
+        }
+    }
+}
+
+private func ring(_ bell: CInt) {
+    var one: UInt64 = 1
+    _ = unsafe write(bell, &one, 8)
+}
+
+private func silence(_ bell: CInt) {
+    var count: UInt64 = 0
+    _ = unsafe read(bell, &count, 8)
 }

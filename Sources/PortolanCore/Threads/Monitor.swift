@@ -14,10 +14,10 @@
 package final class Monitor<State>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
-    @exclusivity(unchecked) private var state: State  // the lock sees to it
+    private var state: State
 
     package init(_ state: sending State) {
-        unsafe self.state = state
+        self.state = state
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
         unsafe mutex.initialize(to: pthread_mutex_t())
@@ -40,7 +40,7 @@ package final class Monitor<State>: @unchecked Sendable {
     package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
-        return unsafe try body(&state)
+        return try body(&state)
     }
 
     /// As ``withLock(_:)``, then wakes every thread that waits.
@@ -60,7 +60,7 @@ package final class Monitor<State>: @unchecked Sendable {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         while true {
-            if let result = unsafe body(&state) { return result }
+            if let result = body(&state) { return result }
             unsafe pthread_cond_wait(condition, mutex)
         }
     }
@@ -72,8 +72,8 @@ package final class Monitor<State>: @unchecked Sendable {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         while true {
-            if let result = unsafe body(&state) { return result }
-            if unsafe pthread_cond_timedwait(condition, mutex, &time) == ETIMEDOUT { return unsafe body(&state) }
+            if let result = body(&state) { return result }
+            if unsafe pthread_cond_timedwait(condition, mutex, &time) == ETIMEDOUT { return body(&state) }
         }
     }
 }

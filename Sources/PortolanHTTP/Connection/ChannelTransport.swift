@@ -20,7 +20,6 @@ final class ChannelTransport: ByteTransport {
     var isWritable: Bool { context?.channel.isWritable ?? false }
     var isWatched: Bool { true }
     var isAlive: Bool { !hasEnded }
-    let hasSleeper = false
 
     func write(_ bytes: ByteBuffer) { context?.write(NIOAny(bytes), promise: nil) }
     func flush() { context?.flush() }

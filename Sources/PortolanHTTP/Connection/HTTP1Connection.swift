@@ -148,9 +148,7 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
     /// Nobody wants the rest of the answer: reads it where it is short, so that the connection can be used again.
     private func discardRest() {
         let isShort = reader.remaining.map { $0 <= Int64(Self.discardLimit) } ?? !reader.isInHead
-        guard isShort, isSent, !isLast, reader.allowsReuse, !reader.endsAtClose, !isClosed, transport?.hasSleeper == false else {
-            return close()
-        }
+        guard isShort, isSent, !isLast, reader.allowsReuse, !reader.endsAtClose, !isClosed else { return close() }
         isPaused = false
         startTimer(Self.discardTime) { $0.close() }
         readHeld()

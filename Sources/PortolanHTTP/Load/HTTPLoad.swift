@@ -212,8 +212,7 @@ extension HTTPLoad: WaitableLoad {
     func startLoading(for waiter: LoadWaiter) {
         let loop = lane.loop
         guard loop.enter() else { return startLoading() }
-        // A body comes from other threads: what they can't write at once would have to wake this one.
-        isAwaited = request.body == nil
+        isAwaited = true
         begin()
         isAwaited = false
         loop.leave()
@@ -227,7 +226,7 @@ extension HTTPLoad: WaitableLoad {
         guard let loop = lane.loop as? SocketLoop else { return false }
         loop.enterInTime()
         defer { loop.leave() }
-        guard upload == nil, let socket = socketInUse else { return false }
+        guard let socket = socketInUse else { return false }
         return socket.carryOn(for: waiter) { [self] in socketInUse === socket }
     }
 

@@ -12,8 +12,6 @@ protocol ByteTransport: AnyObject {
     var isWatched: Bool { get }
     /// Whether the peer has not ended it, nor said anything, as far as can be seen without waiting.
     var isAlive: Bool { get }
-    /// Whether a thread sleeps until something comes, or until the end: nothing else wakes it.
-    var hasSleeper: Bool { get }
     /// Keeps `bytes` for ``flush()``.
     func write(_ bytes: ByteBuffer)
     func flush()

@@ -22,6 +22,8 @@ final class SocketTransport: ByteTransport {
     private var isFull = false
     /// Who is told of what happens to the socket.
     private var watch = Watch.none
+    /// The thread that sees to the socket, and whether it knows that there is something to write.
+    private var carrier: (waiter: LoadWaiter, isWriting: Bool)?
     private var isPaused = false
     private var isClosed = false
     /// Why nothing can be written any more; what the peer has sent is read all the same.
@@ -32,8 +34,8 @@ final class SocketTransport: ByteTransport {
         case poller(SocketPoller.Interest)
         /// A thread that waits for its load is going to be told.
         case promised
-        /// It does the work just now, or sleeps in poll(2).
-        case thread(isAsleep: Bool)
+        /// It waits in poll(2) just now, or has the turn.
+        case thread
     }
 
     /// - Parameters:
@@ -149,7 +151,7 @@ final class SocketTransport: ByteTransport {
         return unsafe bytes.withUnsafeReadableBytes { bytes in
             var taken = 0
             while taken < bytes.count {
-                let count = unsafe Glibc.send(descriptor, bytes.baseAddress.map { unsafe $0 + taken }, bytes.count - taken, flags)
+                let count = unsafe systemSend(descriptor, bytes.baseAddress.map { unsafe $0 + taken }, bytes.count - taken, flags)
                 if count >= 0 {
                     taken += count
                 } else if errno != EINTR {
@@ -165,7 +167,8 @@ final class SocketTransport: ByteTransport {
 
     /// Sees to it that the poller tells of what is wanted now, unless somebody else does.
     private func attend() {
-        guard !isClosed, !isThreads else { return }
+        if watch == .thread, isFull, carrier?.isWriting == false { carrier?.waiter.wake() }
+        guard !isClosed, watch != .promised, watch != .thread else { return }
         var wanted: SocketPoller.Interest = isPaused ? [] : .read
         if isFull { wanted.insert(.write) }
         watch(for: wanted)
@@ -202,7 +205,7 @@ final class SocketTransport: ByteTransport {
         case .poller: sockets.poller.forget(descriptor)
         case .none, .promised, .thread: break
         }
-        if case .thread = watch {
+        if watch == .thread {
             // It may wait for this very descriptor, whose number must not become another file's meanwhile.
             shutdown(descriptor, CInt(SHUT_RDWR))
         } else {
@@ -219,9 +222,9 @@ final class SocketTransport: ByteTransport {
 extension SocketTransport {
     /// The thread that has the turn is going to ``carryOn(for:while:)``, so that the poller needs not know of the socket.
     ///
-    /// Not where another one is still at it, whose own load has left the socket: that one leaves it to the poller.
+    /// Not where another one still waits for the socket, which its own load has left: that one sees to it, and then the poller.
     func promiseCarrier() {
-        if case .thread = watch { return }
+        guard watch != .thread else { return }
         if case .poller = watch { sockets.poller.forget(descriptor) }
         watch = .promised
     }
@@ -233,48 +236,49 @@ extension SocketTransport {
         attend()
     }
 
-    /// Whether a thread is told, or going to be.
-    private var isThreads: Bool {
-        switch watch {
-        case .promised, .thread: true
-        case .none, .poller: false
-        }
-    }
-
-    var hasSleeper: Bool { watch == .thread(isAsleep: true) }
-
     /// Does in this thread what the socket's loop would do, and sleeps in between. In a turn, which it gives away meanwhile.
     ///
     /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this socket.
     /// - Returns: `false` where nothing can be done here.
     func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
-        promiseCarrier()
-        guard !isClosed, !isPaused, watch == .promised else {
+        guard !isClosed, !isPaused, watch != .thread else {
             leaveToPoller()
             return false
         }
-        watch = .thread(isAsleep: false)
+        promiseCarrier()
+        watch = .thread
+        var canWait = true
         while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
-            watch = .thread(isAsleep: true)
-            var wanted = pollfd(fd: descriptor, events: Int16(POLLIN) | (isFull ? Int16(POLLOUT) : 0), revents: 0)
+            let isWriting = isFull
+            carrier = (waiter, isWriting)
             sockets.leave()
-            unsafe poll(&wanted, 1, -1)
+            let happened = try? waiter.wait(for: descriptor, isWriting: isWriting)  // `try?`: the poller goes on
             sockets.enterInTime()
-            watch = .thread(isAsleep: false)
-            var happened = SocketPoller.Interest()
-            if wanted.revents & Int16(POLLOUT) != 0 { happened.insert(.write) }
-            if wanted.revents & ~Int16(POLLOUT) != 0 { happened.insert(.read) }
-            handle(happened)
+            guard let happened else {
+                canWait = false
+                break
+            }
+            var events = SocketPoller.Interest()
+            if happened.canRead { events.insert(.read) }
+            if happened.canWrite { events.insert(.write) }
+            handle(events)
         }
         watch = .none
+        carrier = nil
         if isClosed {
             shut(descriptor)
         } else if receiver?.isIdle != true {
             // Nobody is told of an idle one: it is looked at before it is used again.
             attend()
         }
-        return true
+        return canWait
     }
 }
 
-private func shut(_ descriptor: CInt) { _ = Glibc.close(descriptor) }
+// Out here, for inside the class the names are its own.
+
+private func shut(_ descriptor: CInt) { _ = close(descriptor) }
+
+private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: CInt) -> Int {
+    unsafe send(descriptor, bytes, count, flags)
+}
