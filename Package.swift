@@ -53,7 +53,8 @@ let package = Package(
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(
-            name: "PortolanHTTP", dependencies: ["PortolanCore", "PortolanCoding", "CPortolanEpoll", "CSecureGetenv", httpTypes, logging] + nio,
+            name: "PortolanHTTP",
+            dependencies: ["PortolanCore", "PortolanCoding", "CPortolanEpoll", "CSecureGetenv", httpTypes, logging] + nio,
             swiftSettings: strict),
         .target(
             name: "PortolanBinding", dependencies: ["PortolanCore", "PortolanJSON", "CPortolanFFI", httpTypes, logging],
