@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Plugins that were built against the headers of version 1.0 of the contract load in this host.
-@Suite(.timeLimit(.minutes(1))) struct FrozenContractTests {
+@Suite(.timeLimit(.minutes(10))) struct FrozenContractTests {
     private let program: Program
 
     init() throws {

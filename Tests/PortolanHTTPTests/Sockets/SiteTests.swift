@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// What plain requests to an origin share, and what never is.
-@Suite("Sites", .timeLimit(.minutes(1)))
+@Suite("Sites", .timeLimit(.minutes(10)))
 struct SiteTests {
     private static func engine() -> HTTPEngine {
         var configuration = HTTPConfiguration()

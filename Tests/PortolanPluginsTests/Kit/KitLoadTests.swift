@@ -10,7 +10,7 @@ import Testing
 @testable import PortolanPlugins
 
 /// What a load on the kit can do, behind the real host.
-@Suite(.timeLimit(.minutes(1))) struct KitLoadTests {
+@Suite(.timeLimit(.minutes(10))) struct KitLoadTests {
     private let kit: Kit
 
     init() throws { kit = try Kit() }

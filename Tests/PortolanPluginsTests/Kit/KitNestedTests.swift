@@ -5,7 +5,7 @@ import PortolanPlugins
 import Testing
 
 /// Loads inside loads of the kit.
-@Suite(.timeLimit(.minutes(1))) struct KitNestedTests {
+@Suite(.timeLimit(.minutes(10))) struct KitNestedTests {
     private let stub = StubHandler()
     private let kit: Kit
     private let loader: Loader

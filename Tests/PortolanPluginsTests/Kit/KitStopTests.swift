@@ -5,7 +5,7 @@ import PortolanTestSupport
 import Testing
 
 /// A stop at every await: nothing comes after it, the load is destroyed, and its task ends.
-@Suite(.timeLimit(.minutes(1))) struct KitStopTests {
+@Suite(.timeLimit(.minutes(10))) struct KitStopTests {
     private static let cancelled = RecordingClient.Event.failed(CancelTests.cancelled)
 
     private func stop(
