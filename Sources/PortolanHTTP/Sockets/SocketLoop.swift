@@ -12,7 +12,7 @@ import Synchronization
 /// A loop of plain sockets, whose turns any thread may take while nobody else has one.
 ///
 /// A caller's own thread writes its request: no other one has to be woken for it. What comes is read by the loop's thread, which sleeps in
-/// `epoll_wait(2)` without a turn, or by a thread that waits for its load anyway (``carryOn(_:for:)``). Nobody waits for a turn but these two:
+/// `epoll_wait(2)` without a turn, or by a thread that waits for its load anyway (``SocketTransport/carryOn(for:while:)``). Nobody waits for a turn but these two:
 /// work that finds the loop taken is left to its thread.
 @safe
 final class SocketLoop: SerialLoop, @unchecked Sendable {  // … because what varies is touched in a turn only
