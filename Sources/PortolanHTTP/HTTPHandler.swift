@@ -10,7 +10,7 @@ public final class HTTPHandler: ProtocolHandler {
     public let identifier = "org.portolan.http"
     public let schemes = SchemeSet.only(["http", "https"])
     /// `multipart/x-mixed-replace` brings one response for each part.
-    public let traits = HandlerTraits.multipart
+    public let traits: HandlerTraits = [.multipart, .stopsInTurn]
     private let configuration: HTTPConfiguration
     private let engine = Mutex<HTTPEngine?>(nil)
 

@@ -10,7 +10,7 @@ struct CommandLineTests {
             names == [
                 "data-8MiB", "data-tiny", "file-1GiB", "registry-10", "registry-10000", "boundary-event", "boundary-bulk", "gzip",
                 "manifests-1000", "http-get", "http-get-blocking", "http-get-async", "http-64", "http-1GiB", "http-1GiB-memory",
-                "http-gzip",
+                "http-64-paused-memory", "http-gzip",
             ])
     }
 

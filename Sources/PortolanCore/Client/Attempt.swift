@@ -27,7 +27,8 @@ package final class Attempt: ProtocolClient {
     ) {
         order = Atomic(EventOrder())
         rules = EventOrder.Rules(
-            allowsParts: traits.contains(.multipart), offersCached: offersCached, mayOverrunStop: traits.contains(.blocking))
+            allowsParts: traits.contains(.multipart), offersCached: offersCached,
+            mayOverrunStop: !traits.isDisjoint(with: [.blocking, .stopsInTurn]))
         self.handler = handler
         self.next = next
         self.observer = observer
@@ -38,15 +39,15 @@ package final class Attempt: ProtocolClient {
 
     /// Starts `load`, unless the attempt is over already.
     ///
-    /// - Parameter waiter: where this is its thread.
-    package func start(_ load: any ProtocolLoad, for waiter: LoadWaiter? = nil) {
+    /// - Parameter wait: where this is the thread that is going to wait for it.
+    package func start(_ load: any ProtocolLoad, for wait: LoadWait? = nil) {
         self.load.withLock { $0 = load }
         let starts = order.update { order in
             order.made()
             return order.start()
         }
         if starts {
-            if let waiter, let load = load.waitable { load.startLoading(for: waiter) } else { load.startLoading() }
+            if let wait, let load = load.waitable { load.startLoading(for: wait) } else { load.startLoading() }
         } else {
             stopLoad()
             close()
@@ -122,6 +123,8 @@ package final class Attempt: ProtocolClient {
     ///
     /// - Returns: `false` where that thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool { currentLoad?.waitable?.carryOn(for: waiter) ?? false }
+
+    func carryOnForMoment() { currentLoad?.waitable?.carryOnForMoment() }
 
     private var currentLoad: (any ProtocolLoad)? {
         load.withLock { $0 }

@@ -7,7 +7,7 @@ public protocol ProtocolLoad: AnyObject, Sendable {
     /// Begins. Called at most once, and before anything else; the load may call its client from inside, up to the end.
     func startLoading()
 
-    /// Ends the load: what it holds is let go, and no event may follow. Idempotent; may come before the start, and is not called after the
+    /// Ends the load: what it holds is let go, and no event may follow (but see ``HandlerTraits/stopsInTurn``). Idempotent; may come before the start, and is not called after the
     /// load's own end.
     func stopLoading()
 
@@ -22,16 +22,28 @@ extension ProtocolLoad {
     public var waitable: (any WaitableLoad)? { nil }
 }
 
-/// A load whose work a thread that waits for it can do: then no other one has to be woken (``Loader/waitForData(for:delegate:)``).
+/// A load whose work a thread that waits for it can do: then no other one has to be woken.
 public protocol WaitableLoad: ProtocolLoad {
-    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load, and calls ``carryOn(for:)`` next.
-    func startLoading(for waiter: LoadWaiter)
+    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load, and calls ``carryOn(for:)`` or ``carryOnForMoment()`` next.
+    func startLoading(for wait: LoadWait)
 
     /// Does the load's work in the calling thread, which is the waiter's, and sleeps where there is none, until the load has ended, the waiter has
     /// what it waits for, or the load has to be left to other threads again.
     ///
     /// - Returns: `false` where the calling thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool
+
+    /// As ``carryOn(for:)``, but sleeps for a moment at most (``LoadWaiter/waitForMoment(for:isWriting:)``), and waits for nothing else: the thread is needed
+    /// elsewhere. What is not done then is left to other threads.
+    func carryOnForMoment()
+}
+
+/// How long a thread waits for its load.
+public enum LoadWait: Sendable {
+    /// ``Loader/waitForData(for:delegate:)``
+    case toEnd
+    /// ``Loader/data(for:delegate:)``, in a thread of Swift's pool.
+    case forMoment
 }
 
 extension WaitableLoad {

@@ -25,6 +25,8 @@ public final class LoadWaiter: Sendable {
     /// Bells that nobody uses just now: making one and closing it costs as much as a small load.
     private static let bells = Mutex<[CInt]>([])
     private static let mostBells = 64
+    /// About what it costs to put two threads to sleep and to wake them; in nanoseconds. The kernel may add its timer slack, 50 µs by default (prctl(2)).
+    private static let moment = 50_000
 
     init() {}
 
@@ -86,14 +88,31 @@ public final class LoadWaiter: Sendable {
     /// - Returns: whether reading, or writing, would not wait now.
     /// - Throws: ``LoadError/Code/noResources``
     public func wait(for descriptor: CInt, isWriting: Bool) throws(LoadError) -> (canRead: Bool, canWrite: Bool) {
-        let events = Int16(POLLIN) | (isWriting ? Int16(POLLOUT) : 0)
+        // An answer that is quick to come costs no bell.
+        if state.withLock({ $0.bell == nil }), let happened = Self.waitForMoment(for: descriptor, isWriting: isWriting) { return happened }
+        let events = Self.events(isWriting: isWriting)
         var wanted = (pollfd(fd: descriptor, events: events, revents: 0), pollfd(fd: try bell(), events: Int16(POLLIN), revents: 0))
         unsafe withUnsafeMutablePointer(to: &wanted) { both in
             unsafe both.withMemoryRebound(to: pollfd.self, capacity: 2) { _ = unsafe poll($0, 2, -1) }
         }
         if wanted.1.revents != 0 { heedBell() }
-        let happened = wanted.0.revents
-        return (happened & ~Int16(POLLOUT) != 0, happened & Int16(POLLOUT) != 0)
+        return Self.outcome(wanted.0)
+    }
+
+    /// Sleeps until something can be done with `descriptor`, for a moment at most, in which the thread hears of nothing else (`ppoll(2)`). Any thread, those
+    /// of Swift's pool too.
+    ///
+    /// - Returns: whether reading, or writing, would not wait now; `nil` where neither could be done in that time.
+    public static func waitForMoment(for descriptor: CInt, isWriting: Bool) -> (canRead: Bool, canWrite: Bool)? {
+        var wanted = pollfd(fd: descriptor, events: events(isWriting: isWriting), revents: 0)
+        var limit = timespec(tv_sec: 0, tv_nsec: moment)
+        return unsafe portolan_ppoll(&wanted, 1, &limit, nil) > 0 ? outcome(wanted) : nil
+    }
+
+    private static func events(isWriting: Bool) -> Int16 { Int16(POLLIN) | (isWriting ? Int16(POLLOUT) : 0) }
+
+    private static func outcome(_ polled: pollfd) -> (canRead: Bool, canWrite: Bool) {
+        (polled.revents & ~Int16(POLLOUT) != 0, polled.revents & Int16(POLLOUT) != 0)
     }
 
     /// A call is heard once; the end for ever.

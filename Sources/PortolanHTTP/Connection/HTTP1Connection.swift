@@ -350,9 +350,10 @@ extension HTTP1Connection {
         let report = report
         exchange = nil
         stopTimer()
-        if isSent, !isLast, reader.allowsReuse, isAtEndOfInput, !isClosed {
+        // Without a pool nobody would ever use it, or close it.
+        if isSent, !isLast, reader.allowsReuse, isAtEndOfInput, !isClosed, let pool {
             idleSince = transport?.loop.now
-            pool?.hasRoom(self, key)
+            pool.hasRoom(self, key)
         } else {
             close()
         }

@@ -52,7 +52,9 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     /// The server that the load has accepted itself.
     private var trusted: ServerTrust?
     /// Whether the thread that has the turn is going to wait for the load.
-    private var isAwaited = false
+    private var wait: LoadWait?
+    /// The socket that is kept for that thread for a moment; touched by it alone, outside turns too.
+    private var promised: SocketTransport?
     /// Between the connection and the client, where the body needs it.
     private var stage: (any ResumableStage)?
 
@@ -104,6 +106,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         } catch {
             return fail(error)
         }
+        lane.loadCount += 1
         enqueue()
     }
 
@@ -152,6 +155,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
 
     /// Nothing more is told to anybody.
     private func end() {
+        switch state {
+        case .created, .over: break
+        case .waiting, .judging, .exchanging, .deciding, .askedByProxy, .awaitingBody: lane.loadCount -= 1
+        }
         state = .over
         upload?.close()
         upload = nil
@@ -209,13 +216,25 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
 // MARK: A thread that waits
 
 extension HTTPLoad: WaitableLoad {
-    func startLoading(for waiter: LoadWaiter) {
+    func startLoading(for wait: LoadWait) {
         let loop = lane.loop
         guard loop.enter() else { return startLoading() }
-        isAwaited = true
+        // A thread that is needed elsewhere is not kept by one load among many.
+        if wait == .toEnd || lane.loadCount == 0 { self.wait = wait }
         begin()
-        isAwaited = false
+        self.wait = nil
         loop.leave()
+    }
+
+    func carryOnForMoment() {
+        guard let socket = promised else { return }
+        promised = nil
+        guard let loop = lane.loop as? SocketLoop, loop.enter() else {
+            // Whoever has the turn may keep it for long.
+            let bound = TurnBound(socket)
+            return lane.loop.execute { bound.value.leaveToPoller() }
+        }
+        socket.carryOnForMoment { [self] in socketInUse === socket }
     }
 
     func carryOn(for waiter: LoadWaiter) -> Bool {
@@ -274,7 +293,12 @@ extension HTTPLoad: ConnectionWaiter {
     private func begin(on carrier: any ExchangeCarrier) {
         state = .exchanging(carrier)
         if carrier.isReused { client.didReach(.reused) }
-        if isAwaited { socketInUse?.promiseCarrier() }
+        if let wait, let socket = socketInUse {
+            switch wait {
+            case .toEnd: socket.promiseCarrier()
+            case .forMoment: promised = socket.promiseMoment() ? socket : nil
+            }
+        }
         carrier.start()
     }
 

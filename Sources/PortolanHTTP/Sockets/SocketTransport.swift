@@ -24,6 +24,7 @@ final class SocketTransport: ByteTransport {
     private var watch = Watch.none
     /// The thread that sees to the socket, and whether it knows that there is something to write.
     private var carrier: (waiter: LoadWaiter, isWriting: Bool)?
+    private var moments = Moments()
     private var isPaused = false
     private var isClosed = false
     /// Why nothing can be written any more; what the peer has sent is read all the same.
@@ -258,11 +259,48 @@ extension SocketTransport {
                 canWait = false
                 break
             }
-            var events = SocketPoller.Interest()
-            if happened.canRead { events.insert(.read) }
-            if happened.canWrite { events.insert(.write) }
-            handle(events)
+            handle(SocketPoller.Interest(happened))
         }
+        endCarrying()
+        return canWait
+    }
+
+    /// As ``promiseCarrier()``, for ``carryOnForMoment(while:)``.
+    ///
+    /// - Returns: `false` where the peer's answers have taken longer.
+    func promiseMoment() -> Bool {
+        guard watch != .thread, moments.takeNext() else { return false }
+        promiseCarrier()
+        return true
+    }
+
+    /// As ``carryOn(for:while:)``, for a moment: the thread sleeps no longer, and waits for no turn. Ends the turn.
+    func carryOnForMoment(while isNeeded: () -> Bool) {
+        guard watch == .promised, !isClosed, !isPaused else {
+            leaveToPoller()
+            return sockets.leave()
+        }
+        watch = .thread
+        var count = 0
+        while count < Moments.mostForLoad, !isClosed, !isPaused, isNeeded() {
+            count += 1
+            let isWriting = isFull
+            sockets.leave()
+            let happened = LoadWaiter.waitForMoment(for: descriptor, isWriting: isWriting)
+            guard sockets.enter() else {
+                let bound = TurnBound(self)
+                return sockets.execute { bound.value.endCarrying() }
+            }
+            guard let happened else { break }
+            handle(SocketPoller.Interest(happened))
+        }
+        moments.note(isSuccess: !isNeeded())
+        endCarrying()
+        sockets.leave()
+    }
+
+    /// The thread has left the socket.
+    private func endCarrying() {
         watch = .none
         carrier = nil
         if isClosed {
@@ -271,7 +309,37 @@ extension SocketTransport {
             // Nobody is told of an idle one: it is looked at before it is used again.
             attend()
         }
-        return canWait
+    }
+}
+
+/// Whether it is worth while to wait for a peer's answer for a moment: not for some time after one that took longer, then for longer and longer.
+private struct Moments {
+    /// An answer comes in a few pieces, or is too large for a moment.
+    static let mostForLoad = 4
+    private static let shortestRest = 16
+    private static let longestRest = 1024
+
+    private var rest = 0
+    /// How many loads still go without.
+    private var left = 0
+
+    /// Whether the next load gets one.
+    mutating func takeNext() -> Bool {
+        guard left > 0 else { return true }
+        left -= 1
+        return false
+    }
+
+    mutating func note(isSuccess: Bool) {
+        rest = isSuccess ? 0 : min(max(Self.shortestRest, rest * 2), Self.longestRest)
+        left = rest
+    }
+}
+
+extension SocketPoller.Interest {
+    fileprivate init(_ happened: (canRead: Bool, canWrite: Bool)) {
+        self = happened.canRead ? .read : []
+        if happened.canWrite { insert(.write) }
     }
 }
 

@@ -11,6 +11,8 @@ import PortolanCore
 final class EmbeddedServer {
     let channel = EmbeddedChannel()
     let connection: HTTP2Connection
+    /// Where the connection belongs.
+    private(set) var pool: ConnectionPool?
     private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
     private var unread: [UInt8] = []
     private var magicLeft = 24
@@ -23,6 +25,11 @@ final class EmbeddedServer {
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/server")).wait()
         try connection.add(to: channel)
+        let pool = ConnectionPool(
+            on: ThreadLoop(channel.eventLoop), limits: configuration.connections, budget: ConnectionBudget(1), connector: FakeConnector()
+        ) {}
+        connection.join(pool)
+        self.pool = pool
         if isGreeting { send(ServerFrames.settings() + ServerFrames.settingsAcknowledgement) }
     }
 
@@ -44,6 +51,8 @@ final class EmbeddedServer {
     func sendByteByByte(_ bytes: [UInt8]) {
         for byte in bytes { send([byte]) }
     }
+
+    func dropPool() { pool = nil }
 
     func endConnection() {
         if channel.isActive { channel.close(promise: nil) }

@@ -45,6 +45,19 @@ import Testing
         #expect(!server.channel.isActive)
     }
 
+    /// Nobody would ever use it, or close it.
+    @Test func aConnectionThatHasLostItsPoolEndsWithItsLastStream() throws {
+        let server = try EmbeddedServer()
+        let exchanges = try (0..<2).map { _ in try RecordingExchange() }
+        for exchange in exchanges { server.start(exchange) }
+        server.dropPool()
+        server.send(ServerFrames.headers(Self.ok, ends: true))
+        #expect(server.channel.isActive)
+        server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
+        #expect(exchanges.allSatisfy { $0.events.last == .end })
+        #expect(!server.channel.isActive)
+    }
+
     @Test func aRetiredConnectionTakesNoStream() throws {
         let server = try EmbeddedServer()
         server.start(try RecordingExchange())

@@ -13,7 +13,7 @@ import Testing
 @Suite("Sockets of a loop", .timeLimit(.minutes(10)))
 struct SocketTransportTests {
     /// A transport over one end of a pair, whose other end is the test's.
-    private struct Bench: Sendable {
+    struct Bench: Sendable {
         let loop: SocketLoop
         let pair: SocketPair
         let receiver: RecordingReceiver

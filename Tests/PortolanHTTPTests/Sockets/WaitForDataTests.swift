@@ -246,6 +246,35 @@ struct WaitForDataTests {
         #expect(server.connections.count <= 3)
     }
 
+    /// Its load was cancelled, and the loader is gone, when the rest of the answer comes: nobody else would close it.
+    @Test func aConnectionThatBecomesIdleWithoutALoaderIsClosed() async throws {
+        let (isCancelled, began) = (try Gate(), try Gate())
+        let server = try ScriptedServer([
+            .receiveHead, .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), .wait(isCancelled), .send(text: "def"),
+            .receiveToEnd,
+        ])
+        do {
+            let loader = Loader.http()
+            let task = loader.task(for: try Request(server.url()), delegate: FirstBytes { began.open() })
+            task.resume()
+            try await began.wait()
+            task.cancel()
+        }
+        isCancelled.open()
+        try await server.waitUntilClosed()
+    }
+
+    private final class FirstBytes: LoadDelegate {
+        private let heard: @Sendable () -> Void
+        init(_ heard: @escaping @Sendable () -> Void) { self.heard = heard }
+
+        func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+            heard()
+            return .keepGoing
+        }
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
+    }
+
     @Test func thousandsOfLoadsLeaveNoDescriptor() async throws {
         let server = try ScriptedServer(Self.always)
         var loader: Loader? = .http()

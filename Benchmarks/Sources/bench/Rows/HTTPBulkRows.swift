@@ -27,9 +27,21 @@ enum HTTPBulkRows {
             budget: .atMost(16, .mebibytes))
     }
 
-    /// Who streams `target`, by name.
+    /// The same of 64 loads of 1 GiB that are paused by their readers.
+    static func pausedMemory(_ workshop: Workshop) throws -> Row {
+        let (small, large) = (try workshop.target(1 << 10), try workshop.target(size))
+        let reports = Gauge.Reports()
+        let subject = Contender(PortolanLoads.name, amount: 1) {
+            try MemoryReport.ofStarted(try pausedLoads(large).name, small, large, into: reports)
+        }
+        return Row(unit: .mebibytes, gauge: .reports(reports), subject: subject, peers: [], budget: .atMost(128, .mebibytes))
+    }
+
+    private static func pausedLoads(_ target: HTTPTarget) throws -> Contender { try PausedLoads.contender(target, count: 64) }
+
+    /// Who streams `target`, or pauses loads of it, by name.
     static func contender(_ name: String, _ target: HTTPTarget) throws -> Contender {
-        let all = [try PortolanLoads.streamed(target, amount: target.size)] + (try peers(target))
+        let all = [try PortolanLoads.streamed(target, amount: target.size), try pausedLoads(target)] + (try peers(target))
         guard let found = all.first(where: { $0.name == name }) else { throw Missing("nobody is called \(name)") }
         return found
     }

@@ -23,6 +23,7 @@ struct RowMaker: Sendable {
         RowMaker(name: "http-64", summary: "http: 1 KiB, 64 in flight, delegate", make: HTTPRows.crowd),
         RowMaker(name: "http-1GiB", summary: "http: 1 GiB, streamed to a delegate", make: HTTPBulkRows.processorTime),
         RowMaker(name: "http-1GiB-memory", summary: "the same, memory at most over that of an idle process", make: HTTPBulkRows.memory),
+        RowMaker(name: "http-64-paused-memory", summary: "the same of 64 loads of 1 GiB that are paused", make: HTTPBulkRows.pausedMemory),
         RowMaker(name: "http-gzip", summary: "http: 128 MiB that come compressed, streamed to a delegate", make: HTTPGzipRow.make),
     ]
 }

@@ -152,8 +152,10 @@ extension HTTP2Connection {
     private func roomChanged(hadRoom: Bool) {
         switch state {
         case .open:
+            guard openCount == 0 || !hadRoom && room > 0 else { return }
             if openCount == 0 { idleSince = context?.eventLoop.now.uptimeNanoseconds }
-            if openCount == 0 || !hadRoom && room > 0 { pool?.hasRoom(self, key) }
+            // Without a pool nobody would ever use it, or close it.
+            if let pool { pool.hasRoom(self, key) } else if openCount == 0 { close() }
         case .retired: if openCount == 0 { close() }
         case .closing, .closed: break
         }
