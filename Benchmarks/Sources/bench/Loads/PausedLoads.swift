@@ -22,7 +22,7 @@ final class PausedLoads: LoadDelegate {
         return Contender("\(count) paused", amount: 1) {
             let delegate = PausedLoads(count)
             let tasks = (0..<count).map { _ in loader.task(for: request, delegate: delegate) }
-            defer { tasks.forEach { $0.cancel() } }
+            defer { for task in tasks { task.cancel() } }
             try await delegate.waitUntilPaused(tasks)
             // Who reads on behind a paused reader's back needs time for it: at a gigabyte a second this is 500 MiB.
             try await Task.sleep(for: .milliseconds(500))
