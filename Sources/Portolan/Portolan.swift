@@ -10,7 +10,7 @@ import PortolanFile
 
 extension ProtocolRegistry {
     /// The registry of loaders that name no other: the built-in handlers, and in front of them the installed plugins
-    /// (``PluginCatalogue/shared``). What is registered here is asked before all of them.
+    /// (`PluginCatalogue.shared`). What is registered here is asked before all of them.
     public static let shared: ProtocolRegistry = {
         let registry = builtIn()
         PluginCatalogue.shared.register(in: registry)

@@ -18,7 +18,11 @@ public final class ManualHandler: ProtocolHandler {
 
     private let state = Mutex(State())
 
-    /// - Parameter onStart: called inside each load's `startLoading`.
+    /// - Parameters:
+    ///   - identifier: of the handler.
+    ///   - schemes: what it is asked about.
+    ///   - traits: of the handler.
+    ///   - onStart: called inside each load's `startLoading`.
     public init(
         identifier: String = "org.portolan.manual", schemes: SchemeSet = .any, traits: HandlerTraits = [],
         onStart: @escaping @Sendable (ManualLoad) -> Void = { _ in }

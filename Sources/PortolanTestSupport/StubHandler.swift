@@ -14,7 +14,10 @@ public struct StubHandler: ProtocolHandler {
     public let schemes: SchemeSet
     private let answer: @Sendable (Request) throws -> StubAnswer
 
-    /// - Parameter answer: what a request is answered with; what it throws, the load fails with.
+    /// - Parameters:
+    ///   - identifier: of the handler.
+    ///   - schemes: what it is asked about.
+    ///   - answer: what a request is answered with; what it throws, the load fails with.
     public init(
         identifier: String = "org.portolan.stub", schemes: SchemeSet = .any,
         answer: @escaping @Sendable (Request) throws -> StubAnswer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How much may come out of a coded body: a few coded bytes can stand for gigabytes. A load that meets a limit fails with
-/// ``LoadError/Code/limitExceeded``.
+/// `LoadError.Code.limitExceeded`.
 public struct ContentDecodingLimits: Hashable, Sendable {
     /// How many times larger than the body on the wire what comes out of any of its codings may be; `nil`: no limit.
     ///

@@ -2,7 +2,7 @@
 
 public import PortolanCore
 
-/// Asks for a body as it is on the wire: no content coding is undone, and ``Response/remainingContentCodings`` names them all.
+/// Asks for a body as it is on the wire: no content coding is undone, and `Response.remainingContentCodings` names them all.
 ///
 ///     request[KeepsContentCoding.self] = true
 public enum KeepsContentCoding: RequestPropertyKey {

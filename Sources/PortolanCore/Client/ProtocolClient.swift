@@ -21,7 +21,9 @@ public protocol ProtocolClient: AnyObject, Sendable {
 
     /// The stored response that the load was made with is still right; no data follows, only the finish.
     ///
-    /// - Parameter newer: the fields that are to replace the stored ones (RFC 9111 §4.3.4), or `nil`.
+    /// - Parameters:
+    ///   - cached: the stored response, as ``ProtocolHandler/makeLoad(for:cachedResponse:client:)`` was given it.
+    ///   - newer: the fields that are to replace the stored ones (RFC 9111 §4.3.4), or `nil`.
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?)
 
     /// A 1xx response, before the final one.

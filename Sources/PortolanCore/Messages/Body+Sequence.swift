@@ -4,6 +4,7 @@ extension Body {
     /// A body that an asynchronous sequence gives, piece by piece, as fast as it is sent.
     ///
     /// - Parameters:
+    ///   - chunks: the pieces; an error of theirs fails the load.
     ///   - length: in bytes, if it is known; the load fails if the sequence gives another number.
     ///   - isRewindable: whether the sequence can be iterated more than once.
     public static func stream<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil, isRewindable: Bool = false) -> Body

@@ -18,6 +18,7 @@ public struct Body: Sendable {
     /// - Parameters:
     ///   - length: in bytes, if it is known; a reader that gives more or fewer makes the load fail.
     ///   - isRewindable: whether `open` can be called again, each time for a reader at the start.
+    ///   - open: gives a reader at the start; called each time the body is to be sent.
     ///   - discard: called when the load is over, whether the body was read or not: nobody will read it any more. Unless it can be read again.
     public init(
         length: Int64?, isRewindable: Bool, discard: (@Sendable () -> Void)? = nil,

@@ -21,7 +21,10 @@ public protocol ProtocolHandler: Sendable {
 
     /// A load that is ready to start. It must not call `client` before it is started. Any thread.
     ///
-    /// - Parameter cachedResponse: a stored response to be confirmed (``ProtocolClient/cachedResponseIsValid(_:newer:)``) or replaced.
+    /// - Parameters:
+    ///   - request: one that ``canInit(_:)`` took.
+    ///   - cachedResponse: a stored response to be confirmed (``ProtocolClient/cachedResponseIsValid(_:newer:)``) or replaced.
+    ///   - client: whom the load reports to.
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad
 }
 

@@ -22,7 +22,9 @@ public protocol LoadDelegate: AnyObject, Sendable {
     func loadTaskDidSend(_ task: LoadTask)
 
     /// - Parameters:
+    ///   - task: the load; ``LoadTask/currentRequest`` is still what the redirect answers.
     ///   - request: what would be loaded next, credentials for another origin already taken out.
+    ///   - response: the redirect itself.
     ///   - decide: to be called once, now or later, from any thread; where it is let go of without a call, the redirect is followed.
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)

@@ -20,7 +20,9 @@ extension Loader {
     /// Where an answer is quick to come, as from a server on the same machine, the calling thread itself waits for it for a moment, some 50 µs: that costs
     /// less than to wake two others. Where it is not, the caller is suspended at once.
     ///
-    /// - Parameter delegate: hears of redirects, challenges and the like, on the load's own threads; not of the response and the data.
+    /// - Parameters:
+    ///   - request: what to load.
+    ///   - delegate: hears of redirects, challenges and the like, on the load's own threads; not of the response and the data.
     /// - Throws: why the load failed; ``LoadError/Code/limitExceeded`` over ``Configuration/collectedBodyLimit``.
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
         let (task, collector) = collect(request, delegate)
@@ -62,8 +64,11 @@ extension Loader {
 
     /// A task that reports to `delegate`; ``LoadTask/resume()`` starts it.
     ///
-    /// - Parameter queue: where the delegate is called. On a queue of the caller's, bytes are copied once, and the handler is paused when more than
-    ///   ``Configuration/bufferLimit`` of them wait.
+    /// - Parameters:
+    ///   - request: what to load.
+    ///   - delegate: hears of every event; the task holds it as long as it lives.
+    ///   - queue: where the delegate is called. On a queue of the caller's, bytes are copied once, and the handler is paused when more than
+    ///     ``Configuration/bufferLimit`` of them wait.
     public func task(for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate) -> LoadTask {
         guard let enqueue = queue.enqueue else { return LoadTask(request, loader: self, delegate: delegate) }
         let queued = QueuedDelegate(delegate, limit: configuration.bufferLimit, enqueue: enqueue)

@@ -12,7 +12,9 @@ public final class Loader: Sendable {
     /// The handlers that it shares with others.
     public let sharedHandlers: ProtocolRegistry
 
-    /// - Parameter configuration: copied; later changes to the value change nothing here.
+    /// - Parameters:
+    ///   - configuration: copied; later changes to the value change nothing here.
+    ///   - registry: the handlers that are asked after the configuration's own.
     public init(configuration: Configuration, registry: ProtocolRegistry) {
         self.configuration = configuration
         sharedHandlers = registry

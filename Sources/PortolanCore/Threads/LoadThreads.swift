@@ -75,7 +75,9 @@ public final class LoadThreads: Sendable {
 
     /// Runs `job` on a thread that may block.
     ///
-    /// - Parameter isNested: the job belongs to a load inside another one: it runs at once, beyond the limit if need be.
+    /// - Parameters:
+    ///   - isNested: the job belongs to a load inside another one: it runs at once, beyond the limit if need be.
+    ///   - job: called once.
     /// - Throws: ``LoadError/Code/noResources`` if no thread can be had; the job will not run.
     public func run(isNested: Bool = false, _ job: @escaping Job) throws(LoadError) {
         switch monitor.withLock({ $0.place(job, isNested: isNested, limit: limit) }) {

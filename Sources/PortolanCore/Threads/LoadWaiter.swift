@@ -84,7 +84,9 @@ public final class LoadWaiter: Sendable {
 
     /// Sleeps until something can be done with `descriptor`, or what the thread waits for has come (`poll(2)`).
     ///
-    /// - Parameter isWriting: whether there is something to write, too.
+    /// - Parameters:
+    ///   - descriptor: of a socket or pipe that nobody else waits for.
+    ///   - isWriting: whether there is something to write, too.
     /// - Returns: whether reading, or writing, would not wait now.
     /// - Throws: ``LoadError/Code/noResources``
     public func wait(for descriptor: CInt, isWriting: Bool) throws(LoadError) -> (canRead: Bool, canWrite: Bool) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How large the head of a part of a `multipart/x-mixed-replace` body may be. A load that meets a limit fails with
-/// ``LoadError/Code/limitExceeded``.
+/// `LoadError.Code.limitExceeded`.
 public struct MultipartLimits: Hashable, Sendable {
     /// Bytes of all its lines, with their ends.
     public var maximumHeadBytes: Int

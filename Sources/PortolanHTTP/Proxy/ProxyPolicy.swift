@@ -28,9 +28,11 @@ public struct ProxyPolicy: Sendable, Hashable {
 
     /// One proxy for everything but some hosts.
     ///
-    /// - Parameter exceptions: separated by commas or blanks: `example.com` is that host and all below it, with or without a dot in front;
-    ///   an address is itself, `10.0.0.0/8` or `fd00::/8` all addresses of that block (those that a URL names: no name is looked up for it); `*`
-    ///   alone is every host. An entry with a port means no host, as with curl.
+    /// - Parameters:
+    ///   - url: the proxy's; its scheme is `http`, `socks5` or `socks5h`.
+    ///   - exceptions: separated by commas or blanks: `example.com` is that host and all below it, with or without a dot in front;
+    ///     an address is itself, `10.0.0.0/8` or `fd00::/8` all addresses of that block (those that a URL names: no name is looked up for it);
+    ///     `*` alone is every host. An entry with a port means no host, as with curl.
     public static func proxy(_ url: String, except exceptions: String = "") -> Self {
         Self(source: .named(url, except: exceptions))
     }

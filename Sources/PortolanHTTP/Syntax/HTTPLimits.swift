@@ -2,7 +2,7 @@
 
 /// How much a server may send of what it is not asked for in bytes: heads, lines, chunk extensions, trailers.
 ///
-/// A response that goes beyond one fails with ``LoadError/Code/limitExceeded``. Bytes are counted as received; each line of a section
+/// A response that goes beyond one fails with `LoadError.Code.limitExceeded`. Bytes are counted as received; each line of a section
 /// counts with two bytes for its end, however it ends.
 public struct HTTPLimits: Sendable, Hashable {
     /// Bytes of the status line.

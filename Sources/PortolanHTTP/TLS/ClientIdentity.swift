@@ -14,6 +14,7 @@ public struct ClientIdentity: Hashable, Sendable {
     /// Reads the chain, leaf first, and the key from files when they are first needed: PEM, or DER with one certificate or one key.
     ///
     /// - Parameters:
+    ///   - certificatePath: of the chain.
     ///   - keyPath: `nil` where the key stands in the certificate's file.
     ///   - passphrase: for an encrypted key, which is in PEM; ASCII only.
     public init(certificatePath: String, keyPath: String? = nil, passphrase: String? = nil) {

@@ -4,7 +4,7 @@
 public struct PluginRequest: Sendable {
     /// The method; case matters.
     public let method: String
-    /// Absolute, as asked, with user information, which is a secret: for messages take ``urlWithoutUser``.
+    /// Absolute, as asked, with user information, which is a secret: for messages take ``urlWithoutUser(query:)``.
     public let url: String
     /// In lower case.
     public let scheme: String

@@ -19,7 +19,7 @@ public struct PluginConfiguration: Sendable {
         settings = []
     }
 
-    /// - Throws: ``LoadError/Code/badRequest`` where the text is no JSON object.
+    /// - Throws: `LoadError.Code.badRequest` where the text is no JSON object.
     public init(json: String) throws(LoadError) {
         do throws(JSONError) {
             let value = try JSONParser.parse(Array(json.utf8))

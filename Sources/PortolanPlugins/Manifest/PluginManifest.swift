@@ -49,7 +49,9 @@ extension PluginManifest {
 
     /// Reads a manifest: JSON5, in UTF-8.
     ///
-    /// - Parameter path: of the file, for messages.
+    /// - Parameters:
+    ///   - bytes: the whole text.
+    ///   - path: of the file, for messages.
     /// - Throws: what is wrong, with path, line and column: MANIF-01.
     public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, .manifestIsValid) { value throws(ManifestProblem) in

@@ -28,7 +28,7 @@ public struct Plugin: Sendable {
     ///   - configuration: what the plugin is set up with.
     ///   - threads: where its blocking loads run; by default on 64 threads of its own, so that loads which hang are no other plugin's worry.
     ///   - logger: where its lines go, with its identifier as `plugin` in their metadata.
-    /// - Throws: ``LoadError/Code/pluginNotLoadable``, with the rule that the library breaks, or ``LoadError/Code/pluginRefused``, with the
+    /// - Throws: `LoadError.Code.pluginNotLoadable`, with the rule that the library breaks, or `LoadError.Code.pluginRefused`, with the
     ///   plugin's reason.
     public init(
         contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = LoadThreads(limit: 64),
