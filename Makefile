@@ -5,14 +5,14 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-run packages-test bench bench-test bench-plugins format lint clean
+.PHONY: run install test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
 	@scripts/run.sh
 
 # Installs what the tests need, builds, and runs every test.
-test: packages-test fixtures embedding bench-test
+test: packages-test contract-reference fixtures embedding bench-test
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build --disable-xctest
 
@@ -74,6 +74,17 @@ bench-plugins:
 	@scripts/packages.sh bench
 	@$(MAKE) -s -C Benchmarks/Plugins/Events OUT=../../../.build/bench/plugins
 	@$(MAKE) -s -C Plugins/Gzip OUT=../../.build/bench/plugins
+
+# The documentation as a site in .build/docs; a warning fails it.
+docs: packages-docs
+	@SWIFT='$(SWIFT)' scripts/docs.sh
+
+packages-docs:
+	@scripts/packages.sh docs
+
+# Says when the contract's reference is not what the headers say now; without --check the script writes it.
+contract-reference:
+	@/usr/bin/python3 scripts/contract-reference.py --check
 
 format:
 	$(SWIFT) format -i -r $(FORMATTED)

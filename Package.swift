@@ -23,6 +23,11 @@ let nio: [Target.Dependency] = [
     .product(name: "NIOHPACK", package: "swift-nio-http2"),
 ]
 
+/// What `make docs` needs, and nobody who builds or depends on this package.
+let documentation: [Package.Dependency] =
+    Context.environment["PORTOLAN_DOCUMENTATION"] == nil
+    ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin.git", from: "1.5.0")]
+
 // Top to bottom: a target uses only targets that stand above it.
 let package = Package(
     name: "portolan",
@@ -39,7 +44,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
-    ],
+    ] + documentation,
     targets: [
         .target(name: "CPortolan"),
         .systemLibrary(name: "CSecureGetenv"),

@@ -33,7 +33,7 @@ for plugin in "$built"/plugins/*/; do
 done
 for header in Sources/CPortolan/include/portolan/*.h; do put 644 "$header" "$root/include/portolan"; done
 put 644 docs/plugin-manifest.schema.json "$root/share/portolan"
-for page in README.md CHANGELOG.md LICENSE docs/*.md; do put 644 "$page" "$root/share/doc/portolan"; done
+for page in README.md CHANGELOG.md LICENSE Sources/Portolan/Portolan.docc/*.md; do put 644 "$page" "$root/share/doc/portolan"; done
 
 version=$(sed -n 's/.*portolanVersion = "\([^"]*\)".*/\1/p' Sources/PortolanCore/Version.swift)
 install -d -m 755 "$root/lib/pkgconfig"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, where a command of theirs is missing.
-#   scripts/packages.sh [run|test|bench]    run, test, bench: what `make run`, the tests or the benchmarks' peers need, too
+#   scripts/packages.sh [run|test|bench|docs]    and what `make run`, the tests, the benchmarks' peers or the documentation need, too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,6 +43,9 @@ bench)
     pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev)
     [ -x /usr/bin/python3 ] || missing+=(python3)
     need openssl openssl
+    ;;
+docs)
+    [ -x /usr/bin/python3 ] || missing+=(python3)
     ;;
 esac
 if ! command -v swift >/dev/null 2>&1; then

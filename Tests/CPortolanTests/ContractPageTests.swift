@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Testing
 
-/// docs/contract.md, the Swift protocols and the C headers name the same members.
+/// contract.md, the Swift protocols and the C headers name the same members.
 @Suite struct ContractPageTests {
     struct Side: CustomTestStringConvertible {
         var table, swiftFile, swiftProtocol, header, structure: String
@@ -60,8 +60,9 @@ import Testing
     // MARK: The page
 
     private func rows(of table: String) throws -> [(swift: [String], c: [String])] {
-        let page = try text(of: "docs/contract.md")
-        let start = try #require(page.firstRange(of: "<!-- table: \(table) -->\n"), "docs/contract.md has no table \(table)")
+        let page = try text(of: "Sources/Portolan/Portolan.docc/contract.md")
+        let start = try #require(
+            page.firstRange(of: "<!-- table: \(table) -->\n"), "Sources/Portolan/Portolan.docc/contract.md has no table \(table)")
         let lines = page[start.upperBound...].split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("|") }
         return lines.dropFirst(2).map { line in
             let cells = line.split(separator: "|", omittingEmptySubsequences: false).map(codes)

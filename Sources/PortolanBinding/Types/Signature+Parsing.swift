@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Signature {
-    /// Reads `RESULT (PARAMETER, …)`; docs/bindings.md has the grammar.
+    /// Reads `RESULT (PARAMETER, …)`; bindings.md has the grammar.
     init(parsing text: String, as role: Role) throws(BindingProblem) {
         guard text.utf8.count <= Self.textLimit else {
             throw BindingProblem("is a signature of over \(Self.textLimit) bytes; none is as long")

@@ -6,14 +6,15 @@ import Testing
 
 @testable import PortolanCLI
 
-/// docs/command-line.md says what the program does.
+/// command-line.md says what the program does.
 @Suite struct DocumentationTests {
     private let lines: [String]
 
     init() throws {
         let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let text = String(decoding: try Data(contentsOf: package.appendingPathComponent("docs/command-line.md")), as: UTF8.self)
+        let text = String(
+            decoding: try Data(contentsOf: package.appendingPathComponent("Sources/Portolan/Portolan.docc/command-line.md")), as: UTF8.self)
         lines = text.split(separator: "\n").map(String.init)
     }
 

@@ -8,7 +8,7 @@ import PortolanTestSupport
 import Synchronization
 import Testing
 
-// What stands between the two marks is an example of docs/embedding.md.
+// What stands between the two marks is an example of embedding.md.
 // ---- pinning
 /// Loads from a host only where it shows one of these keys.
 final class PinnedKeys: LoadDelegate {
@@ -30,7 +30,7 @@ final class PinnedKeys: LoadDelegate {
 }
 // ---- pinning
 
-/// The example of docs/embedding.md.
+/// The example of embedding.md.
 @Suite(.timeLimit(.minutes(10))) struct PinningTests {
     @Test func aPinnedKeyLoadsAndAnotherDoesNot() async throws {
         let server = try await SecureServer("good")
@@ -62,7 +62,8 @@ final class PinnedKeys: LoadDelegate {
     @Test func theExampleStandsInTheDocumentAsItIsCompiled() throws {
         let here = URL(fileURLWithPath: #filePath)
         let package = (0..<4).reduce(here) { folder, _ in folder.deletingLastPathComponent() }
-        let document = try String(contentsOf: package.appendingPathComponent("docs/embedding.md"), encoding: .utf8)
+        let document = try String(
+            contentsOf: package.appendingPathComponent("Sources/Portolan/Portolan.docc/embedding.md"), encoding: .utf8)
         let source = try String(contentsOf: here, encoding: .utf8)
         let example = source.components(separatedBy: "// ---- pinning\n")
         #expect(example.count == 3)

@@ -4,7 +4,7 @@ import FoundationEssentials
 import PortolanCore
 import Testing
 
-/// docs/plugin-in-swift.md shows what is compiled here.
+/// plugin-in-swift.md shows what is compiled here.
 @Suite struct KitPageTests {
     private static let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4).joined(separator: "/")
 
@@ -18,6 +18,6 @@ import Testing
         let code =
             path.hasSuffix("HelloPlugin.swift")
             ? String(file.drop { $0 != "\n" }.dropFirst(2)) : file.split(separator: "\n").last.map { "\($0)\n" }
-        #expect(try text("docs/plugin-in-swift.md").contains("```swift\n\(try #require(code))```"))
+        #expect(try text("Sources/Portolan/Portolan.docc/plugin-in-swift.md").contains("```swift\n\(try #require(code))```"))
     }
 }
