@@ -73,6 +73,9 @@ bench-test: bench-plugins
 bench-plugins:
 	@scripts/packages.sh bench
 	@$(MAKE) -s -C Benchmarks/Plugins/Events OUT=../../../.build/bench/plugins
+	@$(MAKE) -s -C Benchmarks/Plugins/Calls OUT=../../../.build/bench/plugins
+	@$(MAKE) -s -C Benchmarks/Plugins/Echo OUT=../../../.build/bench/plugins
+	@$(MAKE) -s -C Plugins/Echo OUT=../../.build/bench/plugins
 	@$(MAKE) -s -C Plugins/Gzip OUT=../../.build/bench/plugins
 
 # The documentation as a site in .build/docs; a warning fails it.

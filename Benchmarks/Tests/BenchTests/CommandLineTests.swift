@@ -8,7 +8,9 @@ struct CommandLineTests {
         let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
         #expect(
             names == [
-                "data-8MiB", "data-tiny", "file-1GiB", "registry-10", "registry-10000", "boundary-event", "boundary-bulk", "gzip",
+                "data-8MiB", "data-tiny", "file-1GiB", "registry-10", "registry-10000", "boundary-event", "boundary-bulk", "echo-kit",
+                "echo-kit-64",
+                "ffi", "ffi-variadic", "gzip",
                 "manifests-1000", "http-get", "http-get-blocking", "http-get-async", "http-64", "http-1GiB", "http-1GiB-memory",
                 "http-64-paused-memory", "http-gzip",
             ])

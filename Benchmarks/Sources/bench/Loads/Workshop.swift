@@ -42,6 +42,14 @@ final class Workshop: Sendable {
         return Loader(configuration: configuration)
     }
 
+    /// A loader with the handlers of the plugin whose manifest lies in a folder beside the plugin libraries.
+    func loader(withManifestIn folder: String) throws -> Loader {
+        let plugin = try PluginCatalogue(searching: PluginSearchPath([String]())).plugin(at: plugins + "/" + folder)
+        var configuration = Loader.Configuration.default
+        configuration.handlers = try plugin.open(settings: []).handlers
+        return Loader(configuration: configuration)
+    }
+
     /// The file `name`, made by `make` if it is not there yet; a file that was not finished has another name.
     func file(_ name: String, make: (_ path: String) throws -> Void) throws -> String {
         let path = scratch + "/" + name

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// Events of the Echo plugin, which is written on the Swift kit, beside those of a plugin in C that does the same (Plugins/Echo): both event-driven, both
+/// through the host to a delegate.
+enum EchoRows {
+    /// Runs of 64 KiB, as Echo has them where a URL does not say otherwise.
+    static func usual(_ workshop: Workshop) throws -> Row { try row(workshop, count: 8192, length: 65536) }
+
+    /// Runs of 64 bytes, as in the row boundary-event: what an event costs, whatever its size.
+    static func small(_ workshop: Workshop) throws -> Row { try row(workshop, count: 1_000_000, length: 64) }
+
+    private static func row(_ workshop: Workshop, count: Int, length: Int) throws -> Row {
+        let query = "size?bytes=\(count * length)&piece=\(length)"
+        let kit = try contender("portolan", "echo:\(query)", try workshop.loader(withPlugin: "echo.so"), count)
+        let c = try contender("C", "echo-c:\(query)", try workshop.loader(withPlugin: "echo-c.so"), count)
+        return Row(unit: .nanoseconds, subject: kit, peers: [c], budget: .atMost(1.2, of: "C"))
+    }
+
+    private static func contender(_ name: String, _ url: String, _ loader: Loader, _ count: Int) throws -> Contender {
+        let request = try Request(url)
+        return Contender(name, amount: count) { try await TallyingDelegate.load(request, with: loader) }
+    }
+}

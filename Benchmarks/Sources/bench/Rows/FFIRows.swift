@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+
+/// Calls of a C library that a manifest binds (Plugins/Calls), each with all that a step does: arguments, the call, its result, the look whether the load is still
+/// wanted. Beside the same calls from a loop in the library.
+enum FFIRows {
+    private static let count = 1_000_000
+
+    /// Three words, which go to the function straight.
+    static func words(_ workshop: Workshop) throws -> Row { try row(workshop, "bound", "direct") }
+
+    /// Variable arguments.
+    static func variadic(_ workshop: Workshop) throws -> Row { try row(workshop, "variadic", "direct-variadic") }
+
+    private static func row(_ workshop: Workshop, _ bound: String, _ direct: String) throws -> Row {
+        let loader = try workshop.loader(withManifestIn: "Calls")
+        let (bound, direct) = (try Request("calls://\(bound)"), try Request("calls://\(direct)"))
+        return Row(
+            unit: .nanoseconds,
+            subject: Contender("portolan", amount: count) { try await TallyingDelegate.load(bound, with: loader) },
+            peers: [Contender("direct", amount: count) { try await TallyingDelegate.load(direct, with: loader) }],
+            budget: .atMost(40, .nanoseconds, over: "direct"))
+    }
+}
