@@ -8,8 +8,9 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
     private let interface: UnsafeMutablePointer<ffi_cif>
     private let types: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
     private let argumentCount: Int
-    /// Whether libffi need not be asked.
-    private let isOfWords: Bool
+    /// Who makes the call.
+    private enum Way { case words, variadicWords, libffi }
+    private let way: Way
 
     /// - Parameter fixedCount: how many parameters stand before the `...`; `nil` where there is none.
     /// - Throws: what libffi has against it.
@@ -17,8 +18,8 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
         unsafe interface = .allocate(capacity: 1)
         unsafe types = .allocate(capacity: max(parameters.count, 1))
         argumentCount = parameters.count
-        isOfWords =
-            Self.passesWords && fixedCount == nil && parameters.count <= 6 && result.isWord && parameters.allSatisfy(\.isWord)
+        let isOfWords = Self.passesWords && parameters.count <= 6 && result.isWord && parameters.allSatisfy(\.isWord)
+        way = !isOfWords || fixedCount == 0 ? .libffi : fixedCount == nil ? .words : .variadicWords
         for (index, type) in parameters.enumerated() { unsafe (types + index).initialize(to: type.pointer) }
         let status =
             if let fixedCount {
@@ -42,10 +43,10 @@ package final class CallInterface: @unchecked Sendable {  // … because libffi 
     /// Calls `function` with the arguments in `frame`, as many as there are parameters, and puts there what it gives.
     @inline(__always)
     func call(_ function: Function, _ frame: CallFrame) {
-        if isOfWords {
-            unsafe frame.result.pointee = Self.callWords(function, frame.cells, count: argumentCount)
-        } else {
-            unsafe ffi_call(interface, function, frame.result, frame.places)
+        switch way {
+        case .words: unsafe frame.result.pointee = Self.callWords(function, frame.cells, count: argumentCount)
+        case .variadicWords: unsafe frame.result.pointee = portolan_ffi_call_variadic(function, frame.cells, argumentCount)
+        case .libffi: unsafe ffi_call(interface, function, frame.result, frame.places)
         }
     }
 

@@ -4,19 +4,45 @@ import PortolanJSON
 
 /// A call whose function was found, ready to be made.
 @safe
-struct LinkedCall: @unchecked Sendable {  // … because a library that was opened stays
+final class LinkedCall: @unchecked Sendable {  // … because nothing of it changes, and a library that was opened stays
     let call: Call
+    let plan: CallPlan
     let name: String
     let interface: CallInterface
     let function: CallInterface.Function
     /// Takes the result's pointer back.
     let free: (interface: CallInterface, function: CallInterface.Function)?
+
+    init(
+        _ call: Call, name: String, interface: CallInterface, function: @escaping CallInterface.Function,
+        free: (interface: CallInterface, function: CallInterface.Function)?
+    ) {
+        self.call = call
+        plan = CallPlan(call)
+        self.name = name
+        self.interface = interface
+        self.function = function
+        self.free = free
+    }
 }
 
 /// A step with its calls.
-struct LinkedStep: Sendable {
+final class LinkedStep: Sendable {
     let step: Step
     let call, cleanup, text: LinkedCall?
+    /// Of a call.
+    let check, until: Comparison?
+
+    init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {
+        self.step = step
+        (self.call, self.cleanup, self.text) = (call, cleanup, text)
+        guard case .call(let action) = step.action else {
+            (check, until) = (nil, nil)
+            return
+        }
+        check = action.check.map(Comparison.init)
+        until = action.until.map(Comparison.init)
+    }
 }
 
 /// A program whose functions were found in a library: what every load of it shares.
@@ -64,9 +90,9 @@ private struct Linker {
 
     func link(_ step: Step) throws(BindingProblem) -> LinkedStep {
         let text = try step.failure.text.map { call throws(BindingProblem) in try link(call) }
-        guard case .call(let action) = step.action else { return LinkedStep(step: step, call: nil, cleanup: nil, text: text) }
+        guard case .call(let action) = step.action else { return LinkedStep(step, call: nil, cleanup: nil, text: text) }
         return LinkedStep(
-            step: step, call: try link(action.call),
+            step, call: try link(action.call),
             cleanup: try action.cleanup.map { call throws(BindingProblem) in try link(call) }, text: text)
     }
 
@@ -78,6 +104,6 @@ private struct Linker {
             return (try CallInterface(result: result, parameters: [.pointer]), addresses[index])
         }
         return LinkedCall(
-            call: call, name: program.functions[call.function].name, interface: interface, function: addresses[call.function], free: free)
+            call, name: program.functions[call.function].name, interface: interface, function: addresses[call.function], free: free)
     }
 }

@@ -69,6 +69,7 @@ private final class SetUpHost: RunHost {
         self.libraryName = libraryName
     }
 
+    var mayCall: Bool { true }
     func enterCall(isStoppable: Bool) -> Bool { true }
     func leaveCall() {}
     func respond(_ response: Response) -> Bool { true }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import Synchronization
 
 /// One load of a binding: its steps on a thread of the pool, its client calls waiting where the reader is slow.
 final class BoundLoad: RunHost {
@@ -19,6 +20,8 @@ final class BoundLoad: RunHost {
     private let monitor = Monitor(State())
     private let run = Monitor(BoundRun?.none)
     private let reader = Monitor((any BodyReader)?.none)
+    /// As the life says; read before each call, which costs less than the lock.
+    private let isStopped = Atomic(false)
 
     init(_ request: Request, client: any ProtocolClient, instance: BindingInstance, threads: LoadThreads) {
         self.request = request
@@ -58,6 +61,7 @@ final class BoundLoad: RunHost {
     }
 
     func stop() {
+        isStopped.store(true, ordering: .releasing)
         let (callsStop, neverRuns) = monitor.signalling { ($0.life.stop(), $0.life.phase == .made || $0.life.phase == .queued) }
         if neverRuns { settle() }
         guard callsStop else { return }
@@ -105,6 +109,8 @@ final class BoundLoad: RunHost {
         }
     }
 
+    var mayCall: Bool { !isStopped.load(ordering: .acquiring) }
+
     func enterCall(isStoppable: Bool) -> Bool {
         monitor.withLock { $0.life.enterCall(isStoppable: isStoppable) }
     }
@@ -125,6 +131,7 @@ final class BoundLoad: RunHost {
         switch flow {
         case .keepGoing: return true
         case .stopped:
+            isStopped.store(true, ordering: .releasing)
             monitor.withLock { _ = $0.life.stop() }
             return false
         case .pause:

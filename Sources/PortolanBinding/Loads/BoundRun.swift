@@ -24,7 +24,9 @@ protocol RunHost: AnyObject, Sendable {
     var request: Request { get }
     var settings: [String: PropertyValue] { get }
     var libraryName: String { get }
-    /// - Returns: whether the call may be made.
+    /// Whether a call that nobody can end may be made.
+    var mayCall: Bool { get }
+    /// - Returns: whether the call may be made; then ``leaveCall()`` follows it.
     func enterCall(isStoppable: Bool) -> Bool
     func leaveCall()
     /// Waits where the reader is slow.
@@ -79,7 +81,7 @@ final class BoundRun: @unchecked Sendable {
         for slot in slots.values { slot.serve(nil) }
         while let cleanup = cleanups.popLast() {
             // There is nobody to tell of what goes wrong here.
-            do throws(RunEnd) { _ = try invoke(cleanup, nil, always: true) } catch {}
+            do throws(RunEnd) { _ = try invoke(cleanup, .always) } catch {}
         }
         for slot in slots.values { pool.putBack(slot) }
         slots = [:]
@@ -112,25 +114,26 @@ final class BoundRun: @unchecked Sendable {
     }
 
     private func perform(_ step: Step.CallStep, _ call: LinkedCall, _ linked: LinkedStep) throws(RunEnd) {
+        let permit = step.isStoppable ? Permit.stoppable : .wanted
         while true {
-            let result = try invoke(call, step, always: false)
+            let result = try invoke(call, permit)
             if let end = callbackEnd { throw end }
-            if let until = step.until, holds(until, result) {
+            if let until = linked.until, holds(until, result) {
                 if let variable = step.result { variables[variable] = result }
                 return
             }
-            if let check = step.check, !holds(check, result) {
+            if let check = linked.check, !holds(check, result) {
                 throw try failure(linked, result, "\(call.name) of \(host.libraryName) failed\(result.words.map { " with \($0)" } ?? "")")
             }
-            guard !(result == .null && !Self.mayBeNull(call.call.result)) else {
+            if case .null = result, !Self.mayBeNull(call.call.result) {
                 throw try failure(linked, result, "\(call.name) of \(host.libraryName) gave NULL, where it should not")
             }
             if let variable = step.result { variables[variable] = result }
             // The result may be what has to be let go again; what the function puts out may be at fault.
             if let cleanup = linked.cleanup { cleanups.append(cleanup) }
-            try takeOutputs(of: call, result)
+            if call.plan.putsOut { try takeOutputs(of: call, result) }
             if let value = step.deliver { try deliver(try evaluate(value, result)) }
-            if step.until == nil { return }
+            if linked.until == nil { return }
         }
     }
 
@@ -204,7 +207,7 @@ final class BoundRun: @unchecked Sendable {
         if let own = failure.message, case .text(let text) = try evaluate(own, result) { message = ForeignText.line(text) }
         if let call = linked.text {
             if let result { judged = result }
-            if case .text(let text) = try invoke(call, nil, always: true), !text.isEmpty { message += ": \(ForeignText.line(text))" }
+            if case .text(let text) = try invoke(call, .always), !text.isEmpty { message += ": \(ForeignText.line(text))" }
         }
         return RunEnd(LoadError.Code(rawValue: code), message)
     }
@@ -214,20 +217,37 @@ final class BoundRun: @unchecked Sendable {
 
     // MARK: Calls
 
+    /// When a call may be made.
+    private enum Permit {
+        /// While the load is wanted.
+        case wanted
+        /// Likewise, and the stop function may end it.
+        case stoppable
+        /// Also once the load is stopped: it cleans up, or tells an error.
+        case always
+    }
+
     /// Makes a call.
     ///
-    /// - Parameters:
-    ///   - step: what it is made for; `nil` where it cleans up or tells an error.
-    ///   - always: also once the load is stopped.
     /// - Returns: what it gave; `.null` where it gives nothing.
-    private func invoke(_ linked: LinkedCall, _ step: Step.CallStep?, always: Bool) throws(RunEnd) -> Value {
-        try place(linked.call, in: frame)
-        guard always || host.enterCall(isStoppable: step?.isStoppable ?? false) else { throw .stopped }
+    private func invoke(_ linked: LinkedCall, _ permit: Permit) throws(RunEnd) -> Value {
+        if let words = linked.plan.words, place(words) {} else { try place(linked.call, in: frame) }
+        let mayCall =
+            switch permit {
+            case .wanted: host.mayCall
+            case .stoppable: host.enterCall(isStoppable: true)
+            case .always: true
+            }
+        guard mayCall else { throw .stopped }
         isInCall = true
         linked.interface.call(linked.function, frame)
         isInCall = false
-        if !always { host.leaveCall() }
-        return try result(of: linked, in: frame)
+        if permit == .stoppable { host.leaveCall() }
+        switch linked.plan.outcome {
+        case .nothing: return .null
+        case .scalar(let scalar): return unsafe scalar.loadResult(frame.result)
+        case .other: return try result(of: linked, in: frame)
+        }
     }
 
     /// Ends, from another thread, what the load's thread is in.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What of a call is known when its function is found, in a form that costs nothing to look at: most calls take a few words and give one.
+struct CallPlan: Sendable {
+    /// An argument that is a word.
+    enum Word: Sendable {
+        case constant(UInt64)
+        /// A handle that an earlier step gave.
+        case handle(variable: Int)
+    }
+
+    enum Outcome: Sendable {
+        case nothing
+        case scalar(ScalarType)
+        case other
+    }
+
+    /// The arguments; `nil` where one of them has to be evaluated.
+    let words: [Word]?
+    let outcome: Outcome
+    /// Whether the function puts something where an argument points.
+    let putsOut: Bool
+
+    init(_ call: Call) {
+        words = Self.words(of: call.operands)
+        outcome =
+            switch call.result {
+            case .void: .nothing
+            case .value(.scalar(let scalar), _): .scalar(scalar)
+            case .value, .bytes: .other
+            }
+        putsOut = call.operands.contains { operand in
+            switch operand {
+            case .out, .outBytes, .buffer: true
+            case .value, .bytes, .length, .outLength, .callback, .user: false
+            }
+        }
+    }
+
+    /// Only where a value's own bytes stand first in a word.
+    private static func words(of operands: [Operand]) -> [Word]? {
+        #if _endian(little)
+            var words: [Word] = []
+            for operand in operands {
+                guard case .value(let expression, let type) = operand, let word = word(expression, type) else { return nil }
+                words.append(word)
+            }
+            return words
+        #else
+            return nil
+        #endif
+    }
+
+    private static func word(_ expression: Expression, _ type: CType) -> Word? {
+        switch (expression, type) {
+        case (.integer(let integer), .scalar(let scalar)) where scalar.isInteger && scalar.range.contains(integer):
+            .constant(UInt64(truncatingIfNeeded: integer))
+        case (.truth(let truth), .scalar(.bool)): .constant(truth ? 1 : 0)
+        case (.null, .text(isOptional: true)), (.null, .pointer(_, isOptional: true)): .constant(0)
+        case (.source(.variable(let index), fallback: nil), .pointer): .handle(variable: index)
+        default: nil
+        }
+    }
+}
+
+/// A condition for the number that a call gives, likewise.
+enum Comparison: Sendable {
+    case equals(Int128)
+    case differs(Int128)
+    case atLeast(Int128)
+    case atMost(Int128)
+    case other(Condition)
+
+    init(_ condition: Condition) {
+        switch condition.test {
+        case .oneOf(let constants):
+            self = if constants.count == 1, case .integer(let integer) = constants[0] { .equals(integer) } else { .other(condition) }
+        case .noneOf(let constants):
+            self = if constants.count == 1, case .integer(let integer) = constants[0] { .differs(integer) } else { .other(condition) }
+        case .atLeast(let bound): self = .atLeast(bound)
+        case .atMost(let bound): self = .atMost(bound)
+        case .isNull: self = .other(condition)
+        }
+    }
+}
