@@ -81,6 +81,16 @@ extension KitHandler {
             try await client.didReceive(PluginResponse())
             for index in 0..<100 { try await client.didLoad([UInt8](repeating: UInt8(index), count: piece)) }
         },
+        "run": { _, client in try await deliverRun(client) },
+        "run-detached": { _, client in try await Task.detached { try await deliverRun(client) }.value },
+        "run-long": { _, client in
+            try await client.didReceive(PluginResponse())
+            var left = 10_000
+            try await client.didLoad(each: {
+                left -= 1
+                return left < 0 ? nil : [1]
+            })
+        },
         "endless": { _, client in
             try await client.didReceive(PluginResponse())
             let piece = [UInt8](repeating: 1, count: 65536)
@@ -192,6 +202,17 @@ extension KitHandler {
         },
         "fail-own": { _, _ in throw PluginError(PluginError.Code(rawValue: 7), domain: "org.example.tide", message: "low") },
     ]
+
+    /// The bytes of "pieces", by one call.
+    private static func deliverRun(_ client: PluginClient) async throws {
+        try await client.didReceive(PluginResponse(expectedLength: 100))
+        var index: UInt8 = 0
+        try await client.didLoad(each: {
+            guard index < 100 else { return nil }
+            defer { index += 1 }
+            return [index]
+        })
+    }
 
     @MainActor private static func deliverOnMain(_ client: PluginClient) async throws { try await answer("main", client) }
 

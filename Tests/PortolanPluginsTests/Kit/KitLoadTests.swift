@@ -47,9 +47,9 @@ import Testing
         #expect(wrong.error?.message == "the property org.portolan.kit.piece is to be an integer")
     }
 
-    @Test func aSlowReaderIsWaitedFor() async throws {
+    @Test(arguments: ["pieces", "run", "run-detached"]) func aSlowReaderIsWaitedFor(_ name: String) async throws {
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
-        let attempt = try kit.start("kit:pieces", client)
+        let attempt = try kit.start("kit:\(name)", client)
         for count in 1...100 {
             client.wait { $0.filter { $0 == .data(1) }.count >= count }
             #expect(client.events.count == 1 + count)
@@ -58,6 +58,12 @@ import Testing
         try await kit.finish(attempt)
         #expect(attempt.breaches.isEmpty)
         #expect(client.events.last == .finished)
+        #expect(client.bytes == Array(0..<100))
+    }
+
+    /// More events than a turn has.
+    @Test func aLongRunArrivesWhole() async throws {
+        #expect(try await kit.run("kit:run-long").bytes.count == 10_000)
     }
 
     /// Paused by the response, and by the last byte: each is an end of a wait of its own.
