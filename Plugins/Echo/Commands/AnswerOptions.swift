@@ -3,8 +3,8 @@
 import PortolanPluginKit
 
 /// How an answer comes, whatever it is: the parameters that every command has.
-struct AnswerOptions: Equatable, Sendable {
-    enum Length: Equatable, Sendable {
+final class AnswerOptions: Sendable {
+    enum Length: Sendable {
         /// What the command knows of it.
         case own
         case unknown

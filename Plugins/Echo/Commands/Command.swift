@@ -3,7 +3,7 @@
 import PortolanPluginKit
 
 /// What a URL asks for, apart from how the answer comes (``AnswerOptions``).
-enum Command: Equatable, Sendable {
+enum Command: Sendable {
     /// To be told what was asked.
     case request
     case bytes([UInt8], isText: Bool)
@@ -25,12 +25,16 @@ enum Command: Equatable, Sendable {
     case hang
 
     /// What opens a challenge.
-    struct Lock: Equatable, Sendable {
+    final class Lock: Sendable {
         let user: String
         let password: String
         let realm: String?
         /// So many wrong answers are the last.
         let attempts: Int
+
+        init(user: String, password: String, realm: String?, attempts: Int) {
+            (self.user, self.password, self.realm, self.attempts) = (user, password, realm, attempts)
+        }
     }
 
     static let names = ["request", "text", "bytes", "size", "upload", "sink", "redirect", "loop", "challenge", "fail", "hang"]

@@ -59,7 +59,7 @@ struct Delivery: ~Copyable {
         if let announced, delivered + count > announced {
             throw PluginError(.badResponse, message: "the body has more than the \(announced) bytes that the URL had announced by 'length'")
         }
-        try await client.didLoad(bytes.prefix(Int(count)))
+        try await client.didLoad(count == bytes.count ? bytes : bytes.prefix(Int(count)))
         delivered += count
         try cutWhereAsked()
     }
@@ -75,12 +75,28 @@ struct Delivery: ~Copyable {
     mutating func deliver(size: Int64) async throws {
         guard size > 0 else { return }
         let pattern = Pattern(piece: Int(min(size, Int64(options.piece))))
+        if options.pause == .zero, options.cut == nil, size <= announced.map({ $0 - delivered }) ?? .max {
+            return try await deliver(all: pattern, size: size)
+        }
         var offset: Int64 = 0
         while offset < size {
             let count = min(size - offset, Int64(options.piece))
             try await deliver(pattern.piece(at: offset, count: Int(count)))
             offset += count
         }
+    }
+
+    /// The same where nothing comes between the pieces, and none is too many.
+    private mutating func deliver(all pattern: Pattern, size: Int64) async throws {
+        let piece = Int64(options.piece)
+        var offset: Int64 = 0
+        try await client.didLoad(each: {
+            guard offset < size else { return nil }
+            let count = min(size - offset, piece)
+            defer { offset += count }
+            return pattern.piece(at: offset, count: Int(count))
+        })
+        delivered += size
     }
 
     /// What comes after a body that is whole.

@@ -3,7 +3,7 @@
 import PortolanPluginKit
 
 /// One load: does what the command says. Each function that serves one reads from top to bottom, as every client call waits by itself.
-struct EchoLoad {
+final class EchoLoad: Sendable {
     let request: PluginRequest
     let client: PluginClient
     let options: AnswerOptions

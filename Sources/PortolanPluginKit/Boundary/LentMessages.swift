@@ -4,7 +4,7 @@ import CPortolan
 
 extension PluginRequest {
     /// Copies a request that the host lends.
-    init(_ lent: portolan_request) {
+    convenience init(_ lent: portolan_request) {
         unsafe self.init(
             method: lent.method.text ?? "GET",
             url: lent.url.text ?? "",

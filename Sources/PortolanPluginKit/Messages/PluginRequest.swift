@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What is asked for, copied from what the host lends. The host has parsed it: no plugin parses a URL.
-public struct PluginRequest: Sendable {
+public final class PluginRequest: Sendable {
     /// The method; case matters.
     public let method: String
     /// Absolute, as asked, with user information, which is a secret: for messages take ``urlWithoutUser(query:)``.

@@ -72,7 +72,19 @@ extension [PluginField] {
 }
 
 /// A point that a load passes on its way, for its metrics.
-public enum PluginStep: Int32, CaseIterable, Sendable {
+public enum PluginStep: Int32, CaseIterable, CustomStringConvertible, Sendable {
     case nameFound = 1
     case connected, secured, reused, requestSent, firstByte
+
+    /// The case's name, which a library without reflection metadata could not tell.
+    public var description: String {
+        switch self {
+        case .nameFound: "nameFound"
+        case .connected: "connected"
+        case .secured: "secured"
+        case .reused: "reused"
+        case .requestSent: "requestSent"
+        case .firstByte: "firstByte"
+        }
+    }
 }
