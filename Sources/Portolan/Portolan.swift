@@ -11,10 +11,14 @@ import PortolanFile
 extension ProtocolRegistry {
     /// The registry of loaders that name no other: the built-in handlers, and in front of them the installed plugins
     /// (`PluginCatalogue.shared`). What is registered here is asked before all of them.
-    public static let shared: ProtocolRegistry = {
+    public static let shared = sharedWithPlugins.registry
+
+    /// The installed plugins in ``shared``, by which they can be reloaded.
+    public static let sharedPlugins = sharedWithPlugins.plugins
+
+    private static let sharedWithPlugins: (registry: ProtocolRegistry, plugins: [ServingPlugin]) = {
         let registry = builtIn()
-        PluginCatalogue.shared.register(in: registry)
-        return registry
+        return (registry, PluginCatalogue.shared.register(in: registry))
     }()
 
     /// A registry of its own with the handlers for `data:`, `file:`, `http:` and `https:`, and no plugins.

@@ -70,6 +70,27 @@ public final class ProtocolRegistry: Sendable {
         return Retirement(entries: retired)
     }
 
+    /// Puts `handlers` in the place of those that have it, or of those that were to be made for it: new loads come to the new ones, running loads go on
+    /// with the old, and no look-up finds the place empty.
+    ///
+    /// - Parameter handlers: in the order in which they are to be registered, so that the last is asked first.
+    /// - Returns: when the last load of the old ones has ended, and it holds them until it is let go; `nil` where the place was taken out, and nothing
+    ///   was done.
+    @discardableResult
+    public func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> Retirement? {
+        let retired = change { state -> [RegisteredHandler]? in
+            guard let index = state.places.firstIndex(where: { $0.registration == registration.number }) else { return nil }
+            let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }
+            let entries = handlers.map { RegistryIndex.Place.handler(RegisteredHandler($0, registration: registration.number)) }
+            state.places = staying
+            state.places.insert(contentsOf: entries, at: index)
+            return leaving.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
+        }
+        guard let retired else { return nil }
+        for entry in retired { entry.retire() }
+        return Retirement(entries: retired)
+    }
+
     func holds(_ deferred: DeferredHandlers) -> Bool {
         state.withLock { state in state.places.contains { $0.isHeld(by: deferred) } }
     }
@@ -95,9 +116,13 @@ public final class ProtocolRegistry: Sendable {
         snapshot().schemes
     }
 
-    /// As ``RegistryIndex/find(_:passing:)`` of a snapshot.
+    /// As ``RegistryIndex/find(_:passing:)`` of a snapshot that is not outdated.
     func find(_ request: Request, passing failed: [DeferredHandlers]) -> RegistryIndex.Finding? {
-        isEmpty.load(ordering: .acquiring) ? nil : snapshot().find(request, passing: failed)
+        while !isEmpty.load(ordering: .acquiring) {
+            // A handler is retired after the places have changed, so the next snapshot does not have it.
+            do throws(RegistryIndex.Outdated) { return try snapshot().find(request, passing: failed) } catch {}
+        }
+        return nil
     }
 
     package func snapshot() -> RegistryIndex {

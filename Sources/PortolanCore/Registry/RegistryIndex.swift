@@ -43,22 +43,27 @@ package final class RegistryIndex: Sendable {
         case deferred(DeferredHandlers)
     }
 
+    /// The handler that takes a request was taken out since: another one may have its place, so a newer picture has to be looked at.
+    struct Outdated: Error {}
+
     /// The first handler that takes `request`, or the handlers that have to be made first.
     ///
     /// - Parameter failed: those that could not be made, and are passed over.
-    package func find(_ request: Request, passing failed: [DeferredHandlers] = []) -> Finding? {
+    func find(_ request: Request, passing failed: [DeferredHandlers] = []) throws(Outdated) -> Finding? {
         var finding: Finding?
+        var isOutdated = false
         candidates(for: request) { place in
             switch place {
             case .handler(let entry):
-                guard Self.refusal(of: entry.handler, for: request) == nil, entry.beginLoad() else { return false }
-                finding = .handler(entry)
+                guard Self.refusal(of: entry.handler, for: request) == nil else { return false }
+                if entry.beginLoad() { finding = .handler(entry) } else { isOutdated = true }
             case .deferred(let deferred):
                 if failed.contains(where: { $0 === deferred }) { return false }
                 finding = .deferred(deferred)
             }
             return true
         }
+        if isOutdated { throw Outdated() }
         return finding
     }
 

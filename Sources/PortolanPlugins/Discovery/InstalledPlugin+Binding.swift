@@ -16,7 +16,7 @@ extension InstalledPlugin {
     ) throws(LoadError) -> Plugin {
         var logger = logger
         logger[metadataKey: "plugin"] = "\(identifier)"
-        let library = try SharedLibrary(at: path)
+        let library = try SharedLibrary(at: path, copying: copiesLibrary && !manifest.bindsSystemLibrary)
         let instance: BindingInstance
         do throws(BindingProblem) {
             instance = try unsafe BindingInstance(

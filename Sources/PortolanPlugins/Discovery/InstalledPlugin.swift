@@ -15,6 +15,8 @@ public struct InstalledPlugin: Sendable {
     /// Whether its user named it, rather than a search having found it: then others may be able to change its files, and it is a warning.
     let isNamedByUser: Bool
     var policy: PluginPolicy
+    /// Whether a copy of the library is opened, beside it and gone at once, so that the file may be written over while loads run.
+    public var copiesLibrary = false
 
     init(_ manifest: PluginManifest, at manifestPath: String, policy: PluginPolicy, isNamedByUser: Bool = false) {
         self.manifest = manifest
@@ -54,6 +56,25 @@ public struct InstalledPlugin: Sendable {
         guard plugin.identifier == identifier else {
             throw PluginProblem(manifestPath, nil, "it was for \(identifier) just now, and is for \(plugin.identifier); try again")
         }
+        return plugin
+    }
+
+    /// The same as its manifest and the policy say now, with the settings that it was given.
+    ///
+    /// - Throws: what is wrong with the manifest, and MANIF-09 where others can change it now.
+    func readingAgain() throws(PluginProblem) -> Self {
+        if !isNamedByUser {
+            var trusted = TrustedPaths()
+            _ = try trusted.resolve(manifestPath)
+        }
+        var plugin = Self(try ManifestSearch.read(manifestPath), at: manifestPath, policy: policy, isNamedByUser: isNamedByUser)
+        guard plugin.identifier == identifier else {
+            throw PluginProblem(
+                manifestPath, nil,
+                "it was for \(identifier), and is for \(plugin.identifier) now; what is to be reloaded keeps its identifier")
+        }
+        plugin.copiesLibrary = copiesLibrary
+        plugin.warnings = warnings
         return plugin
     }
 
@@ -105,7 +126,8 @@ public struct InstalledPlugin: Sendable {
             throw LoadError(error)
         }
         if let binding = manifest.binding { return try open(binding, at: path, configuration, logger) }
-        return try Plugin(contentsOf: path, configuration: configuration, logger: logger) { descriptor throws(PluginProblem) in
+        return try Plugin(contentsOf: path, copying: copiesLibrary, configuration: configuration, logger: logger) {
+            descriptor throws(PluginProblem) in
             try checkAgreement(with: descriptor)
         }
     }

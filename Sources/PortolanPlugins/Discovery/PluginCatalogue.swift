@@ -64,13 +64,14 @@ public struct PluginCatalogue: Sendable {
 
     /// Puts the plugins in front of the handlers that `registry` has. Each is opened when a request first needs it; one that can't be used
     /// answers with what is wrong with it where nobody else takes the request.
-    public func register(in registry: ProtocolRegistry) {
+    ///
+    /// - Returns: their places, the first found first, by which they can be reloaded.
+    @discardableResult
+    public func register(in registry: ProtocolRegistry) -> [ServingPlugin] {
         for problem in strays { logger.warning("\(problem)") }
-        for plugin in plugins.reversed() {
-            // The other of one identifier serves in its place.
-            if plugin.problem?.rule == .identifierIsUnique { continue }
-            registry.register(deferred: InstalledPluginSource(plugin, logger: logger))
-        }
+        // The other of one identifier serves in the place of one that is not unique.
+        let unique = plugins.filter { $0.problem?.rule != .identifierIsUnique }
+        return unique.reversed().map { ServingPlugin($0, in: registry, logger: logger) }.reversed()
     }
 
     /// The plugin that a user named by its folder or manifest.

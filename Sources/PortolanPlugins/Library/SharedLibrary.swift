@@ -15,18 +15,41 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
     let path: String
     private let handle: UnsafeMutableRawPointer
 
-    /// Opens the library at `path`, which is looked for nowhere else.
+    /// Opens the library at `path`, which is looked for nowhere else: the file that is there now, also where another one was opened by that name.
     ///
+    /// - Parameter copying: opens a copy, if the folder can be written to: the file may then be written over.
     /// - Throws: ``LoadError/Code/pluginNotLoadable``: what is wrong with the file and how to mend it.
-    init(at path: String) throws(LoadError) {
+    init(at path: String, copying: Bool = false) throws(LoadError) {
         self.path = path
-        try Self.check(path)
         // Without a slash, dlopen(3) would search the system's folders.
         let location = path.contains("/") ? path : "./" + path
-        guard let handle = unsafe dlopen(location, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
-            throw LoadError(library: path, .libraryOpens, "it does not open: \(Self.lastError); build it against what this system has")
+        let file = try LibraryFile(at: location, calling: path)
+        if copying, let copy = file.copyIfPossible() {
+            try LibraryFile(at: copy.path, calling: path).check()
+            unsafe handle = try Self.open(copy.path, calling: path)
+            return
         }
-        unsafe self.handle = handle
+        try file.check()
+        switch LibraryNames.shared.way(to: location, file.identity) {
+        case .needsCopy:
+            let copy = try file.copy()
+            try LibraryFile(at: copy.path, calling: path).check()
+            unsafe handle = try Self.open(copy.path, calling: path)
+        case .name(let name):
+            do throws(LoadError) {
+                unsafe handle = try Self.open(name, calling: path)
+                try file.checkIsStillThere()
+            } catch {
+                LibraryNames.shared.forget(file.identity)
+                throw error
+            }
+        }
+    }
+
+    private static func open(_ name: String, calling path: String) throws(LoadError) -> UnsafeMutableRawPointer {
+        if let handle = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) { return unsafe handle }
+        let reason = lastError.replacing(name, with: path)
+        throw LoadError(library: path, .libraryOpens, "it does not open: \(reason); build it against what this system has")
     }
 
     func symbol(_ name: String) -> UnsafeMutableRawPointer? {
@@ -36,39 +59,6 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
     private static var lastError: String {
         guard let text = unsafe dlerror() else { return "no reason was given" }
         return unsafe Text.oneLine(String(cString: text), limit: 1024)
-    }
-
-    /// Says in plain words what dlopen(3) would say darkly.
-    private static func check(_ path: String) throws(LoadError) {
-        let start: [UInt8]
-        do throws(Errno) {
-            start = try readStart(of: path, count: ELFHeader.length)
-        } catch {
-            throw LoadError(library: path, .libraryOpens, "it can't be read: \(error.description); check the path and its permissions")
-        }
-        guard let header = ELFHeader(start) else {
-            throw LoadError(library: path, .libraryOpens, "it is no shared library (ELF); give the path of the compiled plugin")
-        }
-        if let expected = ELFHeader.ofThisProcess, header != expected {
-            throw LoadError(
-                library: path, .libraryOpens, "it is built for \(header), and this program for \(expected); compile it for this machine")
-        }
-    }
-
-    private static func readStart(of path: String, count: Int) throws(Errno) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw Errno(value: errno) }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: count)
-        let length = unsafe read(descriptor, &bytes, count)
-        guard length >= 0 else { throw Errno(value: errno) }
-        return Array(bytes.prefix(length))
-    }
-
-    /// errno(3), in the system's words.
-    private struct Errno: Error, CustomStringConvertible {
-        let value: Int32
-        var description: String { unsafe String(cString: strerror(value)) }
     }
 }
 

@@ -37,12 +37,14 @@ public struct Plugin: Sendable {
         try self.init(contentsOf: path, configuration: configuration, threads: threads, logger: logger) { _ in }
     }
 
-    /// - Parameter agree: looks at what the library says of itself before any more of it is called.
+    /// - Parameters:
+    ///   - copying: whether a copy of the library is opened.
+    ///   - agree: looks at what the library says of itself before any more of it is called.
     init(
-        contentsOf path: String, configuration: PluginConfiguration, threads: LoadThreads = LoadThreads(limit: 64), logger: Logger,
-        agree: (PluginDescriptor) throws(PluginProblem) -> Void
+        contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration, threads: LoadThreads = LoadThreads(limit: 64),
+        logger: Logger, agree: (PluginDescriptor) throws(PluginProblem) -> Void
     ) throws(LoadError) {
-        let descriptor = try PluginDescriptor(of: SharedLibrary(at: path))
+        let descriptor = try PluginDescriptor(of: SharedLibrary(at: path, copying: copying))
         do throws(PluginProblem) { try agree(descriptor) } catch { throw LoadError(error) }
         let instance = unsafe try PluginInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
         loads = instance

@@ -140,6 +140,21 @@ import Testing
         #expect(registry.handlers.isEmpty)
     }
 
+    @Test func whatWasReplacedWhileItWasMadeIsNotPutBack() async throws {
+        let registry = ProtocolRegistry()
+        let registration = Mutex(Registration?.none)
+        let source = Source {
+            if let registration = registration.withLock({ $0 }) {
+                registry.replace(registration, with: [StubHandler(schemes: .only(["x"])) { _ in .text("replaced") }])
+            }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        let made = registry.register(deferred: source)
+        registration.withLock { $0 = made }
+        #expect(try await Self.text(of: Self.loader(registry)) == "replaced")
+        #expect(registry.handlers.count == 1)
+    }
+
     @Test func aRegistryGoesWithTheHandlersThatItNeverMade() throws {
         weak var kept: ProtocolRegistry?
         do {

@@ -78,6 +78,58 @@ import Testing
         await retirement.finished()
     }
 
+    // MARK: Replacing
+
+    @Test func whatReplacesAHandlerHasItsRank() throws {
+        let registry = ProtocolRegistry()
+        registry.register(Self.stub("a", .any))
+        let registration = registry.register(Self.stub("b", .only(["x"])))
+        registry.register(Refusing())
+        #expect(registry.replace(registration, with: [Self.stub("b2", .only(["y"])), Self.stub("b3", .any)])?.isFinished == true)
+        #expect(registry.handlers.map(\.identifier) == ["refusing", "b3", "b2", "a"])
+        #expect(registry.schemes == ["y"])
+        // The place is still its own, and holds all of them.
+        registry.replace(registration, with: [Self.stub("b4", .any)])
+        #expect(registry.handlers.map(\.identifier) == ["refusing", "b4", "a"])
+        registry.unregister(registration)
+        #expect(registry.replace(registration, with: [Self.stub("b5", .any)]) == nil)
+        #expect(registry.handlers.map(\.identifier) == ["refusing", "a"])
+    }
+
+    @Test func theReplacedOneKeepsItsRunningLoads() async throws {
+        let registry = ProtocolRegistry()
+        let registration = registry.register(Self.stub("a", .any))
+        let running = try #require(try registry.snapshot().handler(for: Self.request("x:1")))
+        let retirement = try #require(registry.replace(registration, with: [Self.stub("b", .any)]))
+        #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "b")
+        #expect(!retirement.isFinished)
+        running.endLoad()
+        #expect(retirement.isFinished)
+    }
+
+    /// The older handler below must never be asked: the place is not empty for a moment.
+    @Test func whileAHandlerIsReplacedEveryLookUpFindsTheOldOrTheNew() async throws {
+        let registry = ProtocolRegistry()
+        let request = try Self.request("x:1")
+        registry.register(Self.stub("below", .any))
+        let registration = registry.register(Self.stub("above", .any))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<20_000 {
+                        guard case .handler(let entry)? = registry.find(request, passing: []) else {
+                            Issue.record("nobody was found")
+                            return
+                        }
+                        #expect(entry.handler.identifier == "above")
+                        entry.endLoad()
+                    }
+                }
+            }
+            group.addTask { for _ in 0..<5_000 { registry.replace(registration, with: [Self.stub("above", .any)]) } }
+        }
+    }
+
     @Test func registeringAndAskingAtOnceLosesNothing() async throws {
         let registry = ProtocolRegistry()
         let request = try Self.request("x:1")
@@ -132,6 +184,8 @@ private final class Registering: ProtocolHandler {
 extension RegistryIndex {
     /// The handler that takes `request`, where none has to be made first.
     fileprivate func handler(for request: Request) -> RegisteredHandler? {
-        if case .handler(let entry)? = find(request) { entry } else { nil }
+        // An outdated index has nobody to offer.
+        do throws(Outdated) { if case .handler(let entry)? = try find(request) { return entry } } catch {}
+        return nil
     }
 }

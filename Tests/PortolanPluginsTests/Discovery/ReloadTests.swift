@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// New loads go to the new file, running ones finish on the old.
+@Suite(.timeLimit(.minutes(2))) struct ReloadTests {
+    private let folder: TestFolder
+    private let log = RecordingLog()
+    private let registry = ProtocolRegistry()
+
+    init() throws {
+        folder = try TestFolder()
+        try folder.folder("all")
+    }
+
+    private static let library = "all/generation/plugin.so"
+
+    private static func manifest(_ more: [String: String?] = [:]) -> String {
+        ManifestText.of("org.portolan.generation", scheme: "generation", more: more)
+    }
+
+    /// The plugin, at its first build, in the registry.
+    private func serve(copying: Bool = false) throws -> ServingPlugin {
+        try folder.plugin("all/generation", Self.manifest(), fixture: "generation-1")
+        let catalogue = PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: PluginPolicy(), logger: log.logger)
+        var plugin = try #require(catalogue.plugins.first)
+        plugin.copiesLibrary = copying
+        return ServingPlugin(plugin, in: registry, logger: log.logger)
+    }
+
+    /// Puts a build there as a linker does: another file under the same name.
+    private func build(_ number: Int) throws {
+        try folder.library(Self.library, "generation-\(number)")
+    }
+
+    /// Puts a build there as cp(1) does: into the file that is there.
+    ///
+    /// - Parameter isCut: to nothing first, which takes away what was relocated in memory, too: nothing of the old one can then be called any more.
+    private func writeOver(with number: Int, isCut: Bool) throws {
+        let bytes = try Data(contentsOf: URL(filePath: Fixtures.path("generation-\(number)")))
+        let file = unsafe open(folder(Self.library), O_WRONLY | (isCut ? O_TRUNC : 0))
+        defer { close(file) }
+        try #require(unsafe bytes.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) } == bytes.count)
+    }
+
+    private var loader: Loader { Loader(configuration: .default, registry: registry) }
+
+    private func text(_ count: Int = 1) async throws -> String {
+        String(decoding: try await loader.data(from: "generation://\(count)").0, as: UTF8.self)
+    }
+
+    /// Reloads on a thread that may block.
+    private func reload(_ plugin: ServingPlugin) async throws {
+        try await onThread { () throws(LoadError) in _ = try plugin.reload() }
+    }
+
+    private func expectRefusal(_ plugin: ServingPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let error = await #expect(throws: LoadError.self, sourceLocation: sourceLocation) { try await reload(plugin) }
+        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+        #expect(try await text() == "1 ", sourceLocation: sourceLocation)
+        #expect(
+            log.all.last { $0.hasPrefix("warning") }?.contains("what served before goes on serving") == true, sourceLocation: sourceLocation
+        )
+    }
+
+    // MARK: The new one
+
+    @Test(arguments: [true, false])
+    func newLoadsGoToTheNewFile(_ copying: Bool) async throws {
+        let plugin = try serve(copying: copying)
+        #expect(try await text() == "1 ")
+        for number in [2, 3, 1, 2] {
+            try build(number)
+            #expect(try await text() != "\(number) ", "nothing changes before it is reloaded")
+            try await reload(plugin)
+            #expect(try await text() == "\(number) ")
+        }
+        log.wait { $0.count { $0.hasSuffix("ends") } == 4 }
+        #expect(log.all.count { $0.hasSuffix("begins") } == 5)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder("all/generation")).sorted() == [
+                "generation.plugin.json", "plugin.so",
+            ])
+    }
+
+    @Test func aFileThatDidNotChangeStartsAnotherInstance() async throws {
+        let plugin = try serve()
+        #expect(try await text() == "1 ")
+        try await reload(plugin)
+        #expect(try await text() == "1 ")
+        log.wait { $0.contains("info org.portolan.generation: 1 ends") }
+        #expect(log.all.count { $0.hasSuffix("1 begins") } == 2)
+    }
+
+    @Test func whatWasNeverOpenedIsOpenedByAReload() async throws {
+        let plugin = try serve()
+        try build(2)
+        try await reload(plugin)
+        #expect(try await text() == "2 ")
+        #expect(!log.all.contains { $0.contains("1 begins") })
+    }
+
+    @Test func theManifestIsReadAgain() async throws {
+        let plugin = try serve()
+        try folder.plugin("all/generation", Self.manifest(["version": "\"2.0.0\""]))
+        try await reload(plugin)
+        #expect(plugin.plugin.manifest.version.description == "2.0.0")
+    }
+
+    @Test func aPlaceThatWasTakenOutStaysSo() async throws {
+        let plugin = try serve()
+        #expect(try await text() == "1 ")
+        #expect(plugin.unregister().isFinished)
+        let error = await #expect(throws: LoadError.self) { try await reload(plugin) }
+        #expect(error?.message == "org.portolan.generation was taken out of its registry; register it again")
+        #expect(registry.handlers.isEmpty)
+    }
+
+    @Test func aCatalogueGivesThePlacesOfItsPlugins() async throws {
+        _ = try serve()
+        try folder.plugin("all/other", ManifestText.template())
+        let plugins = PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: PluginPolicy(), logger: log.logger)
+            .register(in: ProtocolRegistry())
+        #expect(plugins.map(\.plugin.identifier) == ["org.portolan.generation", "org.portolan.template"])
+    }
+
+    // MARK: The old one
+
+    /// The first part of a long body is read, then the plugin reloaded: the rest comes from the old one, which ends after it.
+    private func readAcrossReload(copying: Bool, _ replace: () throws -> Void) async throws -> Set<Substring> {
+        let plugin = try serve(copying: copying)
+        let count = 999_999
+        let (chunks, _) = try await loader.bytes(from: "generation://\(count)")
+        var text = ""
+        var isReplaced = false
+        for try await chunk in chunks {
+            text += String(decoding: chunk, as: UTF8.self)
+            guard !isReplaced else { continue }
+            isReplaced = true
+            try replace()
+            try await reload(plugin)
+            #expect(try await self.text() == "2 ")
+            #expect(!log.all.contains { $0.hasSuffix("1 ends") })
+        }
+        #expect(text.count == 2 * count)
+        log.wait { $0.contains { $0.hasSuffix("1 ends") } }
+        #expect(log.all.last?.hasSuffix("1 ends") == true)
+        return Set(text.split(separator: " "))
+    }
+
+    @Test func aRunningLoadFinishesOnTheOldOneWhichThenEnds() async throws {
+        #expect(try await readAcrossReload(copying: false) { try build(2) } == ["1"])
+    }
+
+    /// The file that is mapped is a copy, so what is written into the other one does not reach the load that runs.
+    @Test func whatIsWrittenOverTheFileDoesNotReachALoadThatRunsOnACopy() async throws {
+        #expect(try await readAcrossReload(copying: true) { try writeOver(with: 2, isCut: true) } == ["1"])
+    }
+
+    @Test func aFileThatWasWrittenOverIsOpenedAsACopy() async throws {
+        let plugin = try serve()
+        #expect(try await text() == "1 ")
+        for number in [2, 3] {
+            try writeOver(with: number, isCut: false)
+            try await reload(plugin)
+            #expect(try await text() == "\(number) ")
+        }
+    }
+
+    @Test(.enabled(if: !TestFolder.canGiveAway, "root writes everywhere"))
+    func aFileThatWasWrittenOverWhereNoCopyCanBeMadeIsNotOpened() async throws {
+        let plugin = try serve()
+        #expect(try await text() == "1 ")
+        try writeOver(with: 1, isCut: false)
+        try folder.chmod("all/generation", 0o555)
+        try await expectRefusal(plugin, "it was written over since it was opened")
+        try folder.chmod("all/generation", 0o755)
+    }
+
+    // MARK: A new one that is broken
+
+    @Test func aBrokenNewFileLeavesTheOldOneServing() async throws {
+        let plugin = try serve()
+        #expect(try await text() == "1 ")
+        try folder.library(Self.library, "descriptor-missing_symbol")
+        try await expectRefusal(plugin, "DESC-01: the plugin library '\(folder(Self.library))' can't be used: it does not open: ")
+        try folder.library(Self.library, "descriptor")
+        try await expectRefusal(plugin, "MANIF-02: it is for org.portolan.generation, and its library plugin.so says it is org.portolan.")
+        try folder.library(Self.library, "generation-refuses")
+        try await expectRefusal(plugin, "this build never starts")
+        try folder.remove(Self.library)
+        try await expectRefusal(plugin, "is not there, though its manifest is")
+        try folder.file(Self.library, "no library")
+        try await expectRefusal(plugin, "it is no shared library (ELF)")
+        try build(2)
+        try folder.plugin("all/generation", "{")
+        try await expectRefusal(plugin, "MANIF-01")
+        try folder.plugin("all/generation", ManifestText.of("org.other", scheme: "generation"))
+        try await expectRefusal(plugin, "it was for org.portolan.generation, and is for org.other now")
+        try folder.plugin("all/generation", Self.manifest())
+        try folder.chmod("all/generation/generation.plugin.json", 0o666)
+        try await expectRefusal(plugin, "MANIF-09")
+        try folder.chmod("all/generation/generation.plugin.json", 0o644)
+        try await reload(plugin)
+        #expect(try await text() == "2 ")
+    }
+
+    /// What the linker would map beyond the end of the file is SIGBUS at the first touch.
+    @Test func aLibraryThatIsCutShortIsRefusedWhereverItIsCut() throws {
+        try folder.library("cut.so", "generation-1")
+        let path = folder("cut.so")
+        let length = try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64)
+        var shortest: UInt64?
+        for end in stride(from: Int64(length), through: 0, by: -1) where end < 600 || end % 41 == 0 || end > Int64(length) - 600 {
+            try #require(unsafe truncate(path, off_t(end)) == 0)
+            do throws(LoadError) {
+                try LibraryFile(at: path, calling: path).check()
+                #expect(shortest ?? UInt64(end) >= UInt64(end), "\(end) bytes are enough, and more are not")
+                shortest = UInt64(end)
+            } catch {
+                #expect(error.message.contains(end < 20 ? "no shared library" : "it is cut short"), "\(end): \(error.message)")
+            }
+        }
+        // Behind it stand only section headers and symbols for debuggers.
+        let enough = try #require(shortest)
+        #expect(enough > 0x2000 && enough <= length)
+    }
+
+    @Test func spellingsOfANameDifferAndLeadToTheSameFile() {
+        let spellings = (1...1000).map { LibraryNames.spelling($0, of: "/a/b.so") }
+        #expect(Set(spellings).count == 1000)
+        #expect(spellings.prefix(3) == ["/a/./b.so", "/a//./b.so", "/a/././b.so"])
+        #expect(LibraryNames.spelling(.max, of: "./b.so").count == 6 + 128)
+    }
+
+    /// The process's mappings, one a line; the file says that it is empty, so it is read until it ends.
+    private static func mappings() throws -> String {
+        let file = unsafe open("/proc/self/maps", O_RDONLY | O_CLOEXEC)
+        try #require(file >= 0)
+        defer { close(file) }
+        var (text, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 1 << 16))
+        while true {
+            let count = unsafe read(file, &buffer, buffer.count)
+            guard count > 0 else { return String(decoding: text, as: UTF8.self) }
+            text += buffer[..<count]
+        }
+    }
+
+    // MARK: Many at once
+
+    @Test func aThousandLoadsDuringTenReloadsLoseNothing() async throws {
+        let plugin = try serve()
+        #expect(try await text() == "1 ")
+        let newest = Monitor(1)
+        let loader = loader
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    for number in 0..<100 {
+                        let least = newest.withLock { $0 }
+                        let text = String(decoding: try await loader.data(from: "generation://\(number + 1)").0, as: UTF8.self)
+                        let builds = Set(text.split(separator: " "))
+                        #expect(builds.count == 1, "one load is of one build")
+                        #expect(text.count { $0 == " " } == number + 1)
+                        #expect(builds.first.flatMap { Int($0) } ?? 0 >= least)
+                    }
+                }
+            }
+            for number in 2...11 {
+                try build(min(number, 10))
+                try await reload(plugin)
+                newest.withLock { $0 = min(number, 10) }
+            }
+            try await group.waitForAll()
+        }
+        // Each instance but the last has ended: the loads that were its own are gone.
+        log.wait { $0.count { $0.hasSuffix(" ends") } == 10 }
+        #expect(log.all.count { $0.hasSuffix(" begins") } == 11)
+        #expect(log.all.count { $0.hasSuffix(" ends") } == 10)
+        // What stays is the mapping of each file, once.
+        let maps = try Self.mappings()
+        let starts = maps.split(separator: "\n").filter { $0.contains(folder.path) && $0.contains(" 00000000 ") }
+        #expect(starts.count == 11)
+    }
+}
+
+/// Runs `body` on a thread that may block.
+private func onThread(_ body: @escaping @Sendable () throws(LoadError) -> Void) async throws {
+    let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, LoadError>, Never>) in
+        do throws(LoadError) {
+            try LoadThreads.shared.run(isNested: true) {
+                do throws(LoadError) {
+                    try body()
+                    continuation.resume(returning: .success(()))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+        } catch {
+            continuation.resume(returning: .failure(error))
+        }
+    }
+    try result.get()
+}
