@@ -67,7 +67,7 @@ let package = Package(
         .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "PortolanBinding", "CPortolan", "CSecureGetenv", "PortolanJSON", httpTypes, logging,
+                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanEpoll", "CSecureGetenv", "PortolanJSON", httpTypes, logging,
             ],
             swiftSettings: strict),
         .target(

@@ -288,3 +288,17 @@ AT(portolan_nested_table, next, 8, 2);
 AT(portolan_nested_table, error, 8, 3);
 AT(portolan_nested_table, close, 8, 4);
 SIZE(portolan_nested_table, 8, 5);
+
+/* watch.h */
+ENUM(portolan_readiness);
+VALUE(PORTOLAN_READABLE, 1);
+VALUE(PORTOLAN_WRITABLE, 2);
+VALUE(PORTOLAN_HUNG_UP, 4);
+AT(portolan_watch_table, size, 0, 0);
+AT(portolan_watch_table, reserved, 4, 0);
+AT(portolan_watch_table, watch, 8, 0);
+AT(portolan_watch_table, ready, 8, 1);
+AT(portolan_watch_table, unwatch, 8, 2);
+AT(portolan_watch_table, set_timer, 8, 3);
+AT(portolan_watch_table, fired, 8, 4);
+SIZE(portolan_watch_table, 8, 5);

@@ -15,7 +15,7 @@ import Testing
         var knewEnd = false
     }
 
-    static let turns: [LoadTurns.Turn] = [.stop, .start, .resume, .woken, .answered, .destroy]
+    static let turns: [LoadTurns.Turn] = [.stop, .start, .resume, .woken, .answered, .ready, .destroy]
 
     @Test func noOrderOfTurnsBreaksTheContract() {
         var seen: Set<World> = [World()]
@@ -30,7 +30,7 @@ import Testing
                     case .start:
                         #expect(world.starts == 0 && world.stops == 0)
                         next.starts += 1
-                    case .resume, .woken, .answered:
+                    case .resume, .woken, .answered, .ready:
                         #expect(world.starts == 1 && world.stops == 0 && !world.knewEnd)
                     case .stop:
                         #expect(world.starts == 1 && world.stops == 0 && !world.knewEnd)

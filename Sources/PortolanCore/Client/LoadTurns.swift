@@ -40,6 +40,17 @@ public struct LoadTurns: ~Copyable, Sendable {
         while let turn = nextTurn() { perform(turn) }
     }
 
+    /// As ``run(_:)``, for at most `limit` turns.
+    ///
+    /// - Returns: whether it has to be called again: there may be more.
+    public func run(atMost limit: Int, _ perform: (Turn) -> Void) -> Bool {
+        for _ in 0..<limit {
+            guard let turn = nextTurn() else { return false }
+            perform(turn)
+        }
+        return true
+    }
+
     private func nextTurn() -> Turn? {
         var old = state.load(ordering: .acquiring)
         while true {

@@ -73,6 +73,9 @@ final class BlockingCalls: LoadCalls {
         notify(load)
     }
 
+    /// A blocking load has nothing watched.
+    func becameReady(_ load: HostedLoad) {}
+
     func noteEnd() {
         monitor.withLock { $0.life.noteEnd() }
     }

@@ -87,6 +87,7 @@ extension HostedLoad {
     /// The load knows that it is over, so it is not stopped any more.
     private func endsItself() {
         wipeAnswer()
+        watches?.giveUp()
         calls.noteEnd()
         noteOver()
     }
@@ -114,6 +115,7 @@ extension HostedLoad {
 
     /// Tells the load that it is over.
     func stopped() -> portolan_flow {
+        watches?.giveUp()
         calls.noteEnd()
         noteOver()
         return PORTOLAN_STOPPED

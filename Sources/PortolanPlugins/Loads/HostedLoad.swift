@@ -55,6 +55,8 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     let upload: Upload
     let stored: StoredBody
     private var answer: Lent<portolan_answer>?
+    /// What it has watched, once it has.
+    var watches: LoadWatches?
 
     init(
         _ request: Request, cached: CachedResponse?, client: any ProtocolClient, handler: HandlerDescriptor, plugin: PluginInstance,
@@ -124,6 +126,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     /// Calls `destroy`, and lets go of everything. Once.
     func destroy() {
         stage.store(.destroying, ordering: .releasing)
+        watches?.giveUp()
         unsafe call { unsafe table.destroy?($0) }
         stage.store(.destroyed, ordering: .releasing)
         closeNested()

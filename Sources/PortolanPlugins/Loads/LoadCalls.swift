@@ -17,6 +17,9 @@ protocol LoadCalls: AnyObject, Sendable {
     /// A challenge whose question has returned was answered.
     func answered(_ load: HostedLoad)
 
+    /// Something that the load has watched is ready.
+    func becameReady(_ load: HostedLoad)
+
     // From a client function, on the thread that is in the load.
     /// The load reports its end, or is told of it.
     func noteEnd()

@@ -17,13 +17,21 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
     /// Several of these may bring one call: one that comes when it has begun brings another.
     func notify(_ load: HostedLoad) { leave(.woken, load) }
 
+    func becameReady(_ load: HostedLoad) { leave(.ready, load) }
+
     /// A plugin's function may take its time, which is not to be the caller's.
     private func leave(_ turn: LoadTurns.Turn, _ load: HostedLoad) {
-        guard turns.leave(turn) else { return }
+        if turns.leave(turn) { run(load) }
+    }
+
+    /// A load that wakes itself all the time has a thread for so many turns; then those that wait for one come first.
+    private static let turnsInARow = 32
+
+    private func run(_ load: HostedLoad) {
         waitsForThread.store(true, ordering: .relaxed)
         load.plugin.helpers.run(isNested: load.isNested) { [self] in
             waitsForThread.store(false, ordering: .relaxed)
-            turns.run { perform($0, load) }
+            if turns.run(atMost: Self.turnsInARow, { perform($0, load) }) { run(load) }
         }
     }
 
@@ -35,8 +43,15 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
     private func perform(_ turn: LoadTurns.Turn, _ load: HostedLoad) {
         switch life.begin(turn) {
         case .start: unsafe load.inCall { unsafe load.table.start?($0) }
-        case .resume: unsafe load.inCall { unsafe load.table.resume?($0) }
-        case .woken: unsafe load.inCall { unsafe load.table.woken?($0) }
+        case .resume:
+            unsafe load.inCall { unsafe load.table.resume?($0) }
+            // What was noted in the pause, and not seen by the load just now.
+            if life.phase == .started { tellReady(load) }
+        case .woken:
+            // It looks at all that may be ready.
+            _ = load.watches?.takeNews(isPaused: life.isPaused)
+            unsafe load.inCall { unsafe load.table.woken?($0) }
+        case .ready: tellReady(load)
         case .answered: unsafe load.giveAnswer { unsafe load.table.answered?($0, $1) }
         case .stop: stopLoad(load)
         case .destroy: load.destroy()
@@ -45,14 +60,23 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
         if life.owesDestroy { _ = turns.leave(.destroy) }  // this thread runs, and comes to it
     }
 
+    private func tellReady(_ load: HostedLoad) {
+        guard load.watches?.takeNews(isPaused: life.isPaused) == true else { return }
+        unsafe load.inCall { unsafe load.table.woken?($0) }
+    }
+
     private func stopLoad(_ load: HostedLoad) {
         load.closeNested()
+        load.watches?.giveUp()
         load.stage.store(.stopping, ordering: .releasing)
         unsafe load.call { unsafe load.table.stop?($0) }
     }
 
     func noteEnd() { life.noteEnd() }
     func clientReturned(_ load: HostedLoad) {}
-    func pause() -> portolan_flow { PORTOLAN_PAUSE }
+    func pause() -> portolan_flow {
+        life.notePause()
+        return PORTOLAN_PAUSE
+    }
     func wait<Value>(until poll: () -> Value?) -> Waited<Value> { poll().map { .value($0) } ?? .later }
 }

@@ -16,10 +16,12 @@ struct TurnLife: Hashable {
     }
 
     enum Call: Hashable {
-        case start, resume, woken, answered, stop, destroy
+        case start, resume, woken, answered, ready, stop, destroy
     }
 
     private(set) var phase = Phase.made
+    /// The load was told to deliver nothing, and not to go on yet.
+    private(set) var isPaused = false
 
     /// A turn begins.
     ///
@@ -29,9 +31,12 @@ struct TurnLife: Hashable {
         case (.start, .made):
             phase = .started
             return .start
-        case (.resume, .started): return .resume
+        case (.resume, .started):
+            isPaused = false
+            return .resume
         case (.woken, .started): return .woken
         case (.answered, .started): return .answered
+        case (.ready, .started): return .ready
         case (.stop, .made):
             phase = .over
             return nil
@@ -43,6 +48,11 @@ struct TurnLife: Hashable {
             return .destroy
         default: return nil
         }
+    }
+
+    /// In a turn: the load is being told to pause.
+    mutating func notePause() {
+        isPaused = true
     }
 
     /// In a turn: the load has reported its end, or is being told that it is over.
@@ -57,4 +67,5 @@ extension LoadTurns.Turn {
     static let woken = Self(rawValue: 1 << 3)
     static let answered = Self(rawValue: 1 << 4)
     static let destroy = Self(rawValue: 1 << 5)
+    static let ready = Self(rawValue: 1 << 6)
 }

@@ -71,6 +71,7 @@ public struct Plugin: Sendable {
     private static func extensionTable(_ identifier: String) -> UnsafeRawPointer? {
         switch identifier {
         case NestedTable.identifier: unsafe UnsafeRawPointer(NestedTable.pointer)
+        case WatchTable.identifier: unsafe UnsafeRawPointer(WatchTable.pointer)
         default: nil
         }
     }

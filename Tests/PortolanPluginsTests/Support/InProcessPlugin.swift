@@ -14,7 +14,10 @@ struct InProcessPlugin {
     private let instance: PluginInstance
 
     /// Each load is its own client: the functions are called with the `portolan_client`.
-    init(run: Function? = nil, start: Function? = nil, resume: Function? = nil, woken: Function? = nil, stop: Function? = nil) throws {
+    init(
+        run: Function? = nil, start: Function? = nil, resume: Function? = nil, woken: Function? = nil, stop: Function? = nil,
+        logger: Logger = Logger(label: "tests")
+    ) throws {
         var loads = portolan_load_table()
         loads.size = UInt32(MemoryLayout<portolan_load_table>.size)
         unsafe loads.run = run
@@ -38,7 +41,7 @@ struct InProcessPlugin {
         unsafe plugin.handler_count = 1
         let descriptor = unsafe try PluginDescriptor(plugin)
         instance = unsafe try PluginInstance(
-            descriptor, configuration: PluginConfiguration(), extensions: { _ in nil }, logger: Logger(label: "tests"))
+            descriptor, configuration: PluginConfiguration(), extensions: { _ in nil }, logger: logger)
         self.handler = PluginHandler(descriptor.handlers[0], of: instance, threads: .shared)
     }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+
+/// What an event-driven load has the host watch.
+extension HostedLoad {
+    func watch(_ descriptor: Int32, for readiness: Int32) -> Int32 {
+        guard let watches = openWatches() else { return PORTOLAN_STOPPED.rawValue }
+        let wanted = Readiness(rawValue: readiness)
+        guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
+            return violate(
+                Breach(.watchedIsPublished, "a descriptor was to be watched for \(readiness), which is none of the published bits")
+            )
+            .rawValue
+        }
+        return watches.watch(descriptor, for: wanted)
+    }
+
+    func takeReady(_ descriptor: Int32) -> Int32 {
+        openWatches()?.takeReady(descriptor).rawValue ?? 0
+    }
+
+    func unwatch(_ descriptor: Int32) {
+        openWatches()?.unwatch(descriptor)
+    }
+
+    func setTimer(_ timer: Int32, _ delay: Int64) -> Int32 {
+        guard let watches = openWatches() else { return PORTOLAN_STOPPED.rawValue }
+        guard (0..<Int32(LoadWatches.timerLimit)).contains(timer) else {
+            return violate(
+                Breach(.watchedIsPublished, "timer \(timer) was set; they are numbered from 0 to \(LoadWatches.timerLimit - 1)")
+            ).rawValue
+        }
+        watches.setTimer(timer, delay)
+        return 0
+    }
+
+    func takeFired(_ timer: Int32) -> Int32 {
+        openWatches()?.takeFired(timer) == true ? 1 : 0
+    }
+
+    /// `nil` where this load may not watch, or is over, and then knows it.
+    private func openWatches() -> LoadWatches? {
+        guard isInCall else {
+            strayCall()
+            return nil
+        }
+        guard !handler.traits.contains(.blocking) else {
+            cut(by: Breach(.eventDrivenLoadsWatch, "a blocking load had a descriptor or timer watched; let it wait itself, with poll(2)"))
+            return nil
+        }
+        guard !isOver else {
+            _ = stopped()
+            return nil
+        }
+        if let watches { return watches }
+        let opened = LoadWatches(
+            whenReady: { [weak self] in if let self { calls.becameReady(self) } },
+            whenClosed: { [weak self] descriptor in
+                self?.report(
+                    Breach(.watchedStaysOpen, "descriptor \(descriptor) was closed while it was watched; call `unwatch` before close(2)"))
+            })
+        watches = opened
+        return opened
+    }
+}
+
+/// The functions of `portolan.watch/1`.
+@safe
+struct WatchTable: Sendable {
+    static let identifier = PORTOLAN_WATCH
+
+    /// Lives as long as the process, as plugins may keep it.
+    nonisolated(unsafe) static let pointer: UnsafePointer<portolan_watch_table> = {  // … because it never changes
+        let table = UnsafeMutablePointer<portolan_watch_table>.allocate(capacity: 1)
+        unsafe table.initialize(
+            to: portolan_watch_table(
+                size: UInt32(MemoryLayout<portolan_watch_table>.size), reserved: 0,
+                watch: { client, descriptor, readiness in unsafe client.withLoad { $0.watch(descriptor, for: readiness) } },
+                ready: { client, descriptor in unsafe client.withLoad { $0.takeReady(descriptor) } },
+                unwatch: { client, descriptor in unsafe client.withLoad { $0.unwatch(descriptor) } },
+                set_timer: { client, timer, delay in unsafe client.withLoad { $0.setTimer(timer, delay) } },
+                fired: { client, timer in unsafe client.withLoad { $0.takeFired(timer) } }))
+        return unsafe UnsafePointer(table)
+    }()
+}

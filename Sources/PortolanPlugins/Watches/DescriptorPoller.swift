@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanEpoll
+import PortolanCore
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What a descriptor may be ready for: the contract's `portolan_readiness`.
+struct Readiness: OptionSet, Hashable {
+    let rawValue: Int32
+
+    static let readable = Self(rawValue: 1)
+    static let writable = Self(rawValue: 2)
+    static let hungUp = Self(rawValue: 4)
+    static let all: Self = [.readable, .writable, .hungUp]
+}
+
+/// Who hears of a descriptor.
+protocol ReadinessListener: AnyObject, Sendable {
+    /// The descriptor is ready, and no longer watched. On the poller's thread, which waits meanwhile.
+    func becameReady(_ descriptor: CInt, for readiness: Readiness)
+    /// It was closed while it was watched: its number is another's now. On any thread.
+    func wasClosed(_ descriptor: CInt)
+}
+
+/// One thread that waits for the descriptors of all plugins' loads (`epoll(7)`, one word for each time that one is armed).
+///
+/// The system forgets a descriptor that is closed, and gives its number to the next one: so each watch has a mark of its own, and what comes under
+/// another mark is nobody's.
+final class DescriptorPoller: Sendable {
+    static let shared = DescriptorPoller()
+
+    private struct Watch {
+        let listener: any ReadinessListener
+        let wanted: Readiness
+        let mark: UInt32
+        var isArmed = true
+    }
+
+    private struct State {
+        var watches: [CInt: Watch] = [:]
+        var lastMark: UInt32 = 0
+        /// The epoll(7) instance, once there is something to watch.
+        var queue: CInt?
+    }
+
+    private let state = Mutex(State())
+
+    /// Arms a watch: `listener` is told once.
+    ///
+    /// - Returns: 0, or a number of `errno(3)`.
+    func arm(_ descriptor: CInt, for wanted: Readiness, _ listener: any ReadinessListener) -> CInt {
+        var displaced: (any ReadinessListener)?
+        let number = state.withLock { state -> CInt in
+            let queue: CInt
+            switch Self.queue(of: &state, servedBy: self) {
+            case .success(let open): queue = open
+            case .failure(let error): return error.number
+            }
+            state.lastMark &+= 1
+            let watch = Watch(listener: listener, wanted: wanted, mark: state.lastMark)
+            let old = state.watches[descriptor]
+            let isOwn = old.map { $0.listener === listener } ?? false
+            var number = Self.change(queue, isOwn ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, watch)
+            // Its own may have been closed and opened again; and one that nobody has here may be left of a copy by dup(2).
+            if isOwn, number == ENOENT { number = Self.change(queue, EPOLL_CTL_ADD, descriptor, watch) }
+            if old == nil, number == EEXIST { number = Self.change(queue, EPOLL_CTL_MOD, descriptor, watch) }
+            if number == EEXIST { return EBUSY }
+            // Had the other's still been open, the system would know it.
+            if !isOwn { displaced = old?.listener }
+            state.watches[descriptor] = number == 0 ? watch : nil
+            return number
+        }
+        displaced?.wasClosed(descriptor)
+        return number
+    }
+
+    /// Watches it no more, unless it is another's by now.
+    ///
+    /// - Returns: whether it was still the descriptor that was armed.
+    func disarm(_ descriptor: CInt, _ listener: any ReadinessListener) -> Bool {
+        state.withLock { state in
+            guard let queue = state.queue, let watch = state.watches[descriptor], watch.listener === listener else { return false }
+            state.watches[descriptor] = nil
+            return Self.change(queue, EPOLL_CTL_DEL, descriptor, watch) == 0
+        }
+    }
+
+    private static func change(_ queue: CInt, _ operation: CInt, _ descriptor: CInt, _ watch: Watch) -> CInt {
+        let mark = UInt64(watch.mark) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        var event = unsafe epoll_event(events: watch.wanted.events, data: epoll_data_t(u64: mark))
+        return unsafe epoll_ctl(queue, operation, descriptor, &event) == 0 ? 0 : errno
+    }
+
+    // MARK: The thread
+
+    private static func queue(of state: inout State, servedBy poller: DescriptorPoller) -> Result<CInt, SystemCallError> {
+        if let queue = state.queue { return .success(queue) }
+        let queue = epoll_create1(CInt(EPOLL_CLOEXEC))
+        guard queue >= 0 else { return .failure(.last) }
+        do throws(LoadError) {
+            try PlatformThread.start { poller.run(queue) }
+        } catch {
+            close(queue)
+            return .failure(SystemCallError(number: EAGAIN))
+        }
+        state.queue = queue
+        return .success(queue)
+    }
+
+    private func run(_ queue: CInt) {
+        var events = unsafe [epoll_event](repeating: epoll_event(), count: 64)
+        while true {
+            let count = unsafe epoll_wait(queue, &events, CInt(events.count), -1)
+            // Only EINTR can be the reason: the queue is never closed.
+            guard count > 0 else { continue }
+            for index in 0..<Int(count) {
+                let (mark, happened) = unsafe (events[index].data.u64, events[index].events)
+                tell(CInt(truncatingIfNeeded: mark), UInt32(mark >> 32), happened)
+            }
+        }
+    }
+
+    private func tell(_ descriptor: CInt, _ mark: UInt32, _ happened: UInt32) {
+        let watch = state.withLock { state -> Watch? in
+            guard let watch = state.watches[descriptor], watch.mark == mark, watch.isArmed else { return nil }
+            state.watches[descriptor]?.isArmed = false
+            return watch
+        }
+        if let watch { watch.listener.becameReady(descriptor, for: Readiness(happened, wanted: watch.wanted)) }
+    }
+}
+
+extension Readiness {
+    /// As epoll_ctl(2) takes it, for one word.
+    fileprivate var events: UInt32 {
+        var events = EPOLLONESHOT.rawValue
+        if contains(.readable) { events |= EPOLLIN.rawValue }
+        if contains(.writable) { events |= EPOLLOUT.rawValue }
+        if contains(.hungUp) { events |= EPOLLRDHUP.rawValue }
+        return events
+    }
+
+    /// After an error or a hang-up on both sides neither reading nor writing waits: each that is wanted is told, and finds out.
+    fileprivate init(_ events: UInt32, wanted: Readiness) {
+        self = []
+        let isBroken = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+        if events & EPOLLIN.rawValue != 0 || isBroken { formUnion(wanted.intersection(.readable)) }
+        if events & EPOLLOUT.rawValue != 0 || isBroken { formUnion(wanted.intersection(.writable)) }
+        if events & EPOLLRDHUP.rawValue != 0 || isBroken { insert(.hungUp) }
+    }
+}

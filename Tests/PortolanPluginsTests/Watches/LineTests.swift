@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A network plugin that has no thread: the host watches its socket and its timers.
+@Suite(.timeLimit(.minutes(1))) struct LineTests {
+    private let plugin: Plugin
+
+    init() throws { plugin = try Fixtures.plugin("line") }
+
+    private func attempt(_ pair: SocketPair, _ rest: String = "word", _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
+        try TestAttempt(plugin, "line://fd:\(pair.plugins)/\(rest)", client: client)
+    }
+
+    private func end(_ attempt: TestAttempt, sourceLocation: SourceLocation = #_sourceLocation) {
+        attempt.waitUntilEnded()
+        plugin.waitUntilIdle()
+        #expect(attempt.breaches.isEmpty, sourceLocation: sourceLocation)
+    }
+
+    @Test func whatThePeerSendsLaterArrives() throws {
+        let pair = try SocketPair()
+        let attempt = try attempt(pair)
+        attempt.start()
+        #expect(SocketPair.line(from: pair.tests) == "word")
+        attempt.client.wait { $0.last == .response(nil) }
+        pair.send("one\ntw")
+        attempt.client.wait { $0.last == .data(4) }
+        pair.send("o\n.\n")
+        end(attempt)
+        #expect(attempt.client.events.suffix(3) == [.data(4), .data(4), .finished])
+        #expect(attempt.client.text == "one\ntwo\n")
+    }
+
+    @Test func aLineMayComeByteByByte() throws {
+        let pair = try SocketPair()
+        let attempt = try attempt(pair)
+        attempt.start()
+        _ = SocketPair.line(from: pair.tests)
+        for character in "one\ntwo\n.\n" { pair.send(String(character)) }
+        end(attempt)
+        #expect(attempt.client.text == "one\ntwo\n")
+    }
+
+    @Test func aConnectionIsWaitedFor() throws {
+        let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        let port = try Self.listen(on: listener)
+        let attempt = try TestAttempt(plugin, "line://127.0.0.1:\(port)/there")
+        attempt.start()
+        let peer = accept(listener, nil, nil)
+        defer { close(peer) }
+        #expect(SocketPair.line(from: peer) == "there")
+        SocketPair.send("yes\n.\n", to: peer)
+        end(attempt)
+        #expect(attempt.client.text == "yes\n")
+    }
+
+    @Test func aPortThatNobodyListensAtFailsTheLoad() throws {
+        let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        let port = try Self.listen(on: listener, backlog: nil)
+        defer { close(listener) }
+        let attempt = try TestAttempt(plugin, "line://127.0.0.1:\(port)/there")
+        attempt.run()
+        end(attempt)
+        #expect(attempt.client.error?.code == .cannotConnect)
+    }
+
+    private static func listen(on socket: CInt, backlog: CInt? = 8) throws -> UInt16 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        try unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                try #require(unsafe bind(socket, pointer, length) == 0)
+                if let backlog {
+                    #if canImport(Glibc)
+                        try #require(Glibc.listen(socket, backlog) == 0)
+                    #else
+                        try #require(Musl.listen(socket, backlog) == 0)
+                    #endif
+                }
+                try #require(unsafe getsockname(socket, pointer, &length) == 0)
+            }
+        }
+        return UInt16(bigEndian: address.sin_port)
+    }
+
+    @Test func aPeerThatHangsUpEarlyFailsTheLoad() throws {
+        let pair = try SocketPair()
+        let attempt = try attempt(pair)
+        attempt.start()
+        _ = SocketPair.line(from: pair.tests)
+        pair.send("one\nhal")
+        attempt.client.wait { $0.last == .data(4) }
+        shutdown(pair.tests, CInt(SHUT_WR))
+        end(attempt)
+        #expect(attempt.client.error?.code == .truncated)
+    }
+
+    // MARK: Timers
+
+    @Test(arguments: [0, 1, 3])
+    func timersBringTurns(_ every: Int) throws {
+        let attempt = try TestAttempt(plugin, "line://ticks:5/?every=\(every)")
+        let clock = ContinuousClock()
+        let start = clock.now
+        attempt.run()
+        end(attempt)
+        #expect(attempt.client.text == String(repeating: "tick\n", count: 5))
+        #expect(clock.now - start >= .milliseconds(5 * every), "a timer is never early")
+    }
+
+    @Test func aTimerThatIsNotSetAgainFires() throws {
+        let pair = try SocketPair()
+        let attempt = try attempt(pair, "word?idle=30")
+        attempt.start()
+        end(attempt)
+        #expect(attempt.client.error?.code == .timedOut)
+    }
+
+    // MARK: Stops and pauses
+
+    @Test func aStopWhileItWaitsClosesItsSocket() throws {
+        let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        let attempt = try TestAttempt(plugin, "line://127.0.0.1:\(Self.listen(on: listener))/word?idle=60000")
+        attempt.start()
+        let peer = accept(listener, nil, nil)
+        defer { close(peer) }
+        #expect(SocketPair.line(from: peer) == "word")
+        attempt.attempt.end(with: CancelTests.cancelled)
+        plugin.waitUntilIdle()
+        #expect(SocketPair.line(from: peer) == "", "nobody has the other end any more")
+        #expect(attempt.client.events.last == .failed(CancelTests.cancelled))
+    }
+
+    @Test func pausingAtEveryDeliveryLosesNothing() throws {
+        let pair = try SocketPair()
+        let lines = (0..<50).map { "line \($0)\n" }.joined()
+        pair.send(lines + ".\n")
+        let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
+        let attempt = try attempt(pair, "word", client)
+        attempt.start()
+        var seen = 0
+        while client.events.last?.isEnd != true {
+            client.wait { $0.count > seen }
+            seen = client.events.count
+            attempt.attempt.resume()
+        }
+        end(attempt)
+        #expect(client.text == lines)
+        #expect(client.events.last == .finished)
+    }
+
+    // MARK: Many at once
+
+    @Test func twoHundredLoadsWaitOnNoThread() throws {
+        let pairs = try (0..<200).map { _ in try SocketPair() }
+        let attempts = try pairs.enumerated().map { number, pair in try attempt(pair, "\(number)") }
+        for attempt in attempts { attempt.start() }
+        var random = SeededGenerator(seed: 3)
+        // All of them wait for their peers now.
+        for (number, pair) in pairs.enumerated() { #expect(SocketPair.line(from: pair.tests) == "\(number)") }
+        for round in 0..<5 { for number in pairs.indices.shuffled(using: &random) { pairs[number].send("\(number) in \(round)\n") } }
+        for (number, attempt) in attempts.enumerated() where number % 3 == 0 { attempt.attempt.end(with: CancelTests.cancelled) }
+        for pair in pairs { pair.send(".\n") }
+        for (number, attempt) in attempts.enumerated() {
+            attempt.waitUntilEnded()
+            #expect(attempt.breaches.isEmpty)
+            guard number % 3 != 0 else { continue }
+            #expect(attempt.client.text == (0..<5).map { "\(number) in \($0)\n" }.joined())
+        }
+        plugin.waitUntilIdle()
+    }
+}

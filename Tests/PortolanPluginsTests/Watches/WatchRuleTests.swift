@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What a plugin may do wrong with `portolan.watch/1`, and what it gets for it.
+@Suite(.timeLimit(.minutes(1))) struct WatchRuleTests {
+    /// What functions of a plugin, which can hold nothing, work with and write down; the tests that use it come one after another.
+    private final class Scene: Sendable {
+        let descriptor = Monitor<CInt>(-1)
+        let answers = Monitor<[Int32]>([])
+        let calls = Monitor<[String]>([])
+
+        func reset(_ descriptor: CInt = -1) {
+            self.descriptor.withLock { $0 = descriptor }
+            answers.withLock { $0 = [] }
+            calls.withLock { $0 = [] }
+        }
+
+        func note(_ call: String) { calls.signalling { $0.append(call) } }
+        func note(_ answer: Int32) { answers.withLock { $0.append(answer) } }
+    }
+
+    @Suite(.serialized, .timeLimit(.minutes(1))) struct Answers {
+        private static let scene = Scene()
+        private static var number: CInt { scene.descriptor.withLock { $0 } }
+
+        private func run(_ start: @escaping InProcessPlugin.Function, on descriptor: CInt = -1) throws -> [Int32] {
+            Self.scene.reset(descriptor)
+            let plugin = unsafe try InProcessPlugin(start: start)
+            let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+            attempt.run()
+            plugin.waitUntilIdle()
+            #expect(attempt.client.events.last == .finished)
+            #expect(attempt.breaches.isEmpty)
+            return Self.scene.answers.withLock { $0 }
+        }
+
+        @Test func aDescriptorThatIsNotOpenIsAnError() throws {
+            let answers = unsafe try run { load in
+                let client = unsafe WatchingClient(load)
+                for number: CInt in [-1, .max, 1 << 20] { Answers.scene.note(client.watch(number, 1)) }
+                client.respond()
+                client.finish()
+            }
+            #expect(answers == [EBADF, EBADF, EBADF])
+        }
+
+        @Test func aFileThatIsAlwaysReadyIsAnError() throws {
+            let file = unsafe open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
+            defer { close(file) }
+            let answers = unsafe try run(
+                { load in
+                    let client = unsafe WatchingClient(load)
+                    Answers.scene.note(client.watch(Answers.number, 1))
+                    client.respond()
+                    client.finish()
+                }, on: file)
+            #expect(answers == [EPERM])
+        }
+
+        @Test func overTheLimitIsAnError() throws {
+            let pair = try SocketPair()
+            let answers = unsafe try run(
+                { load in
+                    let client = unsafe WatchingClient(load)
+                    let copies = (0..<LoadWatches.limit + 1).map { _ in dup(Answers.number) }
+                    for copy in copies { Answers.scene.note(client.watch(copy, 1)) }
+                    // One that is given up makes room.
+                    client.unwatch(copies[0])
+                    Answers.scene.note(client.watch(copies[LoadWatches.limit], 1))
+                    client.respond()
+                    client.finish()
+                    for copy in copies { close(copy) }
+                }, on: pair.plugins)
+            #expect(answers == Array(repeating: 0, count: LoadWatches.limit) + [EMFILE, 0])
+        }
+
+        /// The load that has it goes on, and the other one is told.
+        @Test func aDescriptorOfAnotherLoadIsAnError() throws {
+            let pair = try SocketPair()
+            let other = LoadWatches(whenReady: {}, whenClosed: { _ in })
+            #expect(other.watch(pair.plugins, for: .readable) == 0)
+            let answers = unsafe try run(
+                { load in
+                    let client = unsafe WatchingClient(load)
+                    Answers.scene.note(client.watch(Answers.number, 1))
+                    client.unwatch(Answers.number)
+                    client.respond()
+                    client.finish()
+                }, on: pair.plugins)
+            #expect(answers == [EBUSY])
+            #expect(other.watch(pair.plugins, for: .readable) == 0)
+            other.giveUp()
+        }
+
+        @Test func afterItsEndALoadWatchesNothing() throws {
+            let pair = try SocketPair()
+            let answers = unsafe try run(
+                { load in
+                    let client = unsafe WatchingClient(load)
+                    client.respond()
+                    client.finish()
+                    Answers.scene.note(client.watch(Answers.number, 1))
+                    Answers.scene.note(client.setTimer(0, 0))
+                }, on: pair.plugins)
+            #expect(answers == [-1, -1])
+        }
+    }
+
+    // MARK: Breaches
+
+    private func expectBreach(_ plugin: InProcessPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+        attempt.run()
+        plugin.waitUntilIdle()
+        let error = attempt.client.error
+        #expect(error?.code == .protocolViolation, sourceLocation: sourceLocation)
+        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
+    }
+
+    @Test func aBlockingLoadIsNotWatchedFor() throws {
+        try expectBreach(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).watch(0, 1) }), "WATCH-01")
+        try expectBreach(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).setTimer(0, 1) }), "WATCH-01")
+    }
+
+    @Test func unknownBitsAndTimersAreBreaches() throws {
+        try expectBreach(
+            unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 0) }), "WATCH-02: a descriptor was to be watched for 0")
+        try expectBreach(
+            unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 9) }), "WATCH-02: a descriptor was to be watched for 9")
+        try expectBreach(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(8, 1) }), "WATCH-02: timer 8 was set")
+        try expectBreach(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(-1, 1) }), "WATCH-02: timer -1 was set")
+    }
+
+    @Suite(.serialized, .timeLimit(.minutes(1))) struct Closing {
+        private static let scene = Scene()
+
+        /// Its number may be another's by then: the load hears nothing more, and its author does.
+        @Test func aDescriptorThatIsClosedWhileItIsWatchedIsReported() throws {
+            let pair = try SocketPair()
+            let log = RecordingLog()
+            Self.scene.reset(pair.plugins)
+            let plugin = unsafe try InProcessPlugin(
+                start: { load in
+                    let client = unsafe WatchingClient(load)
+                    let copy = dup(Closing.scene.descriptor.withLock { $0 })
+                    _ = client.watch(copy, 1)
+                    close(copy)
+                    client.respond()
+                    client.finish()
+                }, logger: log.logger)
+            let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+            attempt.run()
+            plugin.waitUntilIdle()
+            #expect(attempt.client.events.last == .finished)
+            #expect(log.all.count { $0.contains("WATCH-03") } == 1, "\(log.all)")
+        }
+    }
+
+    // MARK: Pauses
+
+    @Suite(.serialized, .timeLimit(.minutes(1))) struct Pauses {
+        private static let scene = Scene()
+
+        @Test func whatCanBeReadWaitsForTheResumeAndATimerDoesNot() throws {
+            let pair = try SocketPair()
+            pair.send("x")
+            Self.scene.reset(pair.plugins)
+            let plugin = unsafe try InProcessPlugin(
+                start: { load in
+                    let client = unsafe WatchingClient(load)
+                    client.respond()
+                    _ = client.watch(Pauses.scene.descriptor.withLock { $0 }, 1)
+                    _ = client.setTimer(0, 20)
+                },
+                resume: { _ in Pauses.scene.note("resume") },
+                woken: { load in
+                    let client = unsafe WatchingClient(load)
+                    if client.fired(0) { return Pauses.scene.note("timer") }
+                    Pauses.scene.note("readable \(client.ready(Pauses.scene.descriptor.withLock { $0 }))")
+                    client.finish()
+                })
+            let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
+            let attempt = try TestAttempt(plugin.handler, Request("inside:1"), client: client)
+            attempt.start()
+            Self.scene.calls.wait { $0.isEmpty ? nil : () }
+            attempt.attempt.resume()
+            attempt.waitUntilEnded()
+            plugin.waitUntilIdle()
+            #expect(Self.scene.calls.withLock { $0 } == ["timer", "resume", "readable 1"])
+        }
+    }
+
+    // MARK: Turns
+
+    @Suite(.serialized, .timeLimit(.minutes(1))) struct Fairness {
+        private static let scene = Scene()
+
+        /// As many loads as a plugin has threads wake themselves for ever: another one of it is called all the same.
+        @Test func loadsThatWakeThemselvesLeaveTurnsToOthers() throws {
+            Self.scene.reset(0)
+            let plugin = unsafe try InProcessPlugin(
+                start: { load in
+                    let client = unsafe WatchingClient(load)
+                    let number = Fairness.scene.descriptor.signalling { number in
+                        defer { number += 1 }
+                        return number
+                    }
+                    guard number >= HelperThreads.limit else { return client.wake() }
+                    client.respond()
+                    client.finish()
+                },
+                woken: { unsafe WatchingClient($0).wake() })
+            let spinning = try (0..<HelperThreads.limit).map { _ in try TestAttempt(plugin.handler, Request("inside:1")) }
+            for attempt in spinning { attempt.start() }
+            Self.scene.descriptor.wait { $0 >= HelperThreads.limit ? () : nil }
+            let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+            attempt.run()
+            #expect(attempt.client.events.last == .finished)
+            for attempt in spinning { attempt.attempt.end(with: CancelTests.cancelled) }
+            plugin.waitUntilIdle()
+        }
+    }
+}
+
+/// A load's client with what it may have watched.
+@safe
+private struct WatchingClient {
+    private let client: UnsafeMutablePointer<portolan_client>
+
+    init(_ load: UnsafeMutableRawPointer) { unsafe client = load.client }
+
+    func respond() { unsafe client.respond() }
+    func finish() { unsafe client.finish() }
+    func wake() { unsafe client.pointee.wake(client) }
+    func watch(_ descriptor: CInt, _ readiness: Int32) -> Int32 { unsafe WatchTable.pointer.pointee.watch(client, descriptor, readiness) }
+    func ready(_ descriptor: CInt) -> Int32 { unsafe WatchTable.pointer.pointee.ready(client, descriptor) }
+    func unwatch(_ descriptor: CInt) { unsafe WatchTable.pointer.pointee.unwatch(client, descriptor) }
+    func setTimer(_ timer: Int32, _ delay: Int64) -> Int32 { unsafe WatchTable.pointer.pointee.set_timer(client, timer, delay) }
+    func fired(_ timer: Int32) -> Bool { unsafe WatchTable.pointer.pointee.fired(client, timer) != 0 }
+}
