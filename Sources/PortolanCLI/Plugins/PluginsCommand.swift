@@ -13,7 +13,8 @@ struct PluginsCommand: ParsableCommand {
             /usr/local/lib/portolan/plugins and /usr/lib/portolan/plugins, and in plugins beside the executable. Each lies in a folder of its own, as
             NAME/NAME.plugin.json with its library.
             """,
-        subcommands: [ListCommand.self, InspectCommand.self, ValidateCommand.self, SchemaCommand.self], defaultSubcommand: ListCommand.self)
+        subcommands: [ListCommand.self, InspectCommand.self, ValidateCommand.self, WatchCommand.self, SchemaCommand.self],
+        defaultSubcommand: ListCommand.self)
 }
 
 /// `portolan plugins schema`

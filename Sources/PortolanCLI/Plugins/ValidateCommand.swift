@@ -34,7 +34,7 @@ struct ValidateCommand: ParsableCommand {
 }
 
 /// What there is to say of one plugin.
-private struct Verdict {
+struct Verdict {
     let subject: String
     var problems: [String] = []
     var warnings: [String] = []
@@ -65,15 +65,24 @@ private struct Verdict {
     }
 
     private mutating func judge(_ plugin: InstalledPlugin) {
-        warnings = plugin.warnings.map(\.description)
         do throws(PluginProblem) {
-            guard try plugin.readingConformance().manifest.conformance == nil else { return open(plugin) }
-            warnings.append(
-                "\(plugin.manifestPath): MANIF-05: no conformance section says what its URLs yield; write one, so that it can be judged")
+            warnings = try Self.warnings(of: plugin)
             open(plugin)
         } catch {
+            warnings = plugin.warnings.map(\.description)
             problems.append(error.description)
         }
+    }
+
+    /// What is worth a word of a plugin that can be used.
+    ///
+    /// - Throws: what is wrong with the manifest's conformance section.
+    static func warnings(of plugin: InstalledPlugin) throws(PluginProblem) -> [String] {
+        let warnings = plugin.warnings.map(\.description)
+        guard try plugin.readingConformance().manifest.conformance == nil else { return warnings }
+        return warnings + [
+            "\(plugin.manifestPath): MANIF-05: no conformance section says what its URLs yield; write one, so that it can be judged"
+        ]
     }
 
     private mutating func open(_ plugin: InstalledPlugin) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A plugin's manifest and library as they are at a moment: `stat(2)`.
+struct PluginFiles: Equatable {
+    private struct File: Equatable {
+        let device: UInt64
+        let inode: UInt64
+        let size: Int64
+        let seconds: Int
+        let nanoseconds: Int
+
+        init?(at path: String) {
+            var information = stat()
+            guard unsafe stat(path, &information) == 0 else { return nil }
+            (device, inode, size) = (UInt64(information.st_dev), UInt64(information.st_ino), Int64(information.st_size))
+            (seconds, nanoseconds) = (Int(information.st_ctim.tv_sec), Int(information.st_ctim.tv_nsec))
+        }
+    }
+
+    private let manifest: File?
+    private let library: File?
+
+    init(manifest: String, library: String) {
+        self.manifest = File(at: manifest)
+        self.library = File(at: library)
+    }
+
+    /// Whether both are there: a linker takes the old one away before it writes the new one.
+    var areThere: Bool { manifest != nil && library != nil }
+}
