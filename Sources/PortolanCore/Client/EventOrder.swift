@@ -73,7 +73,7 @@ struct EventOrder: Equatable, Sendable {
     struct Rules: Equatable, Sendable {
         var allowsParts = false
         var offersCached = false
-        /// The load may be in a call that began before it was stopped, until it has seen the answer once.
+        /// The load may be in a call that began before it was stopped, or hear of that later, until it has seen the answer once.
         var mayOverrunStop = false
     }
 

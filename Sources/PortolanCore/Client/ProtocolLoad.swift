@@ -24,7 +24,8 @@ extension ProtocolLoad {
 
 /// A load whose work a thread that waits for it can do: then no other one has to be woken.
 public protocol WaitableLoad: ProtocolLoad {
-    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load, and calls ``carryOn(for:)`` or ``carryOnForMoment()`` next.
+    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load: unless the load has ended by then, it calls ``carryOn(for:)`` or
+    /// ``carryOnForMoment()`` next. These may come after a plain `startLoading()`, too.
     func startLoading(for wait: LoadWait)
 
     /// Does the load's work in the calling thread, which is the waiter's, and sleeps where there is none, until the load has ended, the waiter has
@@ -33,8 +34,8 @@ public protocol WaitableLoad: ProtocolLoad {
     /// - Returns: `false` where the calling thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool
 
-    /// As ``carryOn(for:)``, but sleeps for a moment at most (``LoadWaiter/waitForMoment(for:isWriting:)``), and waits for nothing else: the thread is needed
-    /// elsewhere. What is not done then is left to other threads.
+    /// As ``carryOn(for:)``, but sleeps for a moment only (``LoadWaiter/waitForMoment(for:isWriting:)``), once or twice, and waits for nothing else: the thread
+    /// is needed elsewhere. What is not done then is left to other threads.
     func carryOnForMoment()
 }
 
@@ -42,7 +43,7 @@ public protocol WaitableLoad: ProtocolLoad {
 public enum LoadWait: Sendable {
     /// ``Loader/waitForData(for:delegate:)``
     case toEnd
-    /// ``Loader/data(for:delegate:)``, in a thread of Swift's pool.
+    /// ``Loader/data(for:delegate:)``, in a thread of its caller's executor: one of Swift's pool, or the main thread.
     case forMoment
 }
 

@@ -102,7 +102,7 @@ public final class LoadWaiter: Sendable {
     }
 
     /// Sleeps until something can be done with `descriptor`, for a moment at most, in which the thread hears of nothing else (`ppoll(2)`). Any thread, those
-    /// of Swift's pool too.
+    /// of executors too.
     ///
     /// - Returns: whether reading, or writing, would not wait now; `nil` where neither could be done in that time.
     public static func waitForMoment(for descriptor: CInt, isWriting: Bool) -> (canRead: Bool, canWrite: Bool)? {

@@ -19,7 +19,7 @@ final class HTTPEngine: Sendable {
     final class Lane: @unchecked Sendable {  // … because the pool is touched in the loop's turns only
         let loop: any SerialLoop
         fileprivate(set) var pool: ConnectionPool?
-        /// Loads that have begun and not ended.
+        /// The engine's loads here that have begun and not ended.
         var loadCount = 0
         /// Answers of a server tend to have one type.
         var lastType = ParsedType()

@@ -280,6 +280,8 @@ extension HTTPLoad: ConnectionWaiter {
     func use(_ connection: any PooledConnection) {
         let carrier = connection.makeCarrier(for: self)
         withdrawQuestion()
+        // The client may have stopped the load in that call.
+        if case .over = state { return carrier.cancel(self) }
         guard let trust = connection.trust, trust !== trusted, !trust.wasJudged(by: self) else { return begin(on: carrier) }
         state = .judging(carrier, trust)
         judgements += 1
@@ -319,6 +321,7 @@ extension HTTPLoad: ConnectionWaiter {
     }
 
     func connectionFailed(_ error: LoadError) {
+        guard case .waiting = state else { return }
         guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .askedByProxy(error)
         ask(question)

@@ -35,7 +35,7 @@ final class SocketTransport: ByteTransport {
         case poller(SocketPoller.Interest)
         /// A thread that waits for its load is going to be told.
         case promised
-        /// It waits in poll(2) just now, or has the turn.
+        /// It waits in poll(2) just now, or has the turn, or has left and the turn in which that is said is to come.
         case thread
     }
 
@@ -79,8 +79,11 @@ final class SocketTransport: ByteTransport {
     }
 
     /// What the poller says, or the thread that waits.
-    func handle(_ happened: SocketPoller.Interest) {
-        guard !isClosed else { return }
+    ///
+    /// - Parameter limit: how many bytes are read.
+    func handle(_ happened: SocketPoller.Interest, readingAtMost limit: Int = .max) {
+        // What the poller had seen before the socket was taken from it is seen again, by the thread that was promised.
+        guard !isClosed, watch != .promised else { return }
         if happened.contains(.write) {
             if isFull {
                 send()
@@ -92,7 +95,7 @@ final class SocketTransport: ByteTransport {
         guard !isClosed, !happened.isDisjoint(with: [.read, .hangUp, .error]) else { return }
         // Who is paused hears of nothing; and an end is told again and again.
         if isPaused { return attend() }
-        let count = sockets.receive(from: descriptor, atMost: readSize) { receiver?.didReceive($0) }
+        let count = sockets.receive(from: descriptor, atMost: min(readSize, limit)) { receiver?.didReceive($0) }
         if count == 0 {
             end(failure)
         } else if count < 0, errno != EAGAIN, errno != EINTR {
@@ -274,7 +277,7 @@ extension SocketTransport {
         return true
     }
 
-    /// As ``carryOn(for:while:)``, for a moment: the thread sleeps no longer, and waits for no turn. Ends the turn.
+    /// As ``carryOn(for:while:)``, for a moment or two: the thread sleeps no longer, waits for no turn, and reads little. Ends the turn.
     func carryOnForMoment(while isNeeded: () -> Bool) {
         guard watch == .promised, !isClosed, !isPaused else {
             leaveToPoller()
@@ -289,10 +292,13 @@ extension SocketTransport {
             let happened = LoadWaiter.waitForMoment(for: descriptor, isWriting: isWriting)
             guard sockets.enter() else {
                 let bound = TurnBound(self)
-                return sockets.execute { bound.value.endCarrying() }
+                return sockets.execute {
+                    bound.value.moments.note(isSuccess: false)
+                    bound.value.endCarrying()
+                }
             }
             guard let happened else { break }
-            handle(SocketPoller.Interest(happened))
+            handle(SocketPoller.Interest(happened), readingAtMost: Moments.mostBytes)
         }
         moments.note(isSuccess: !isNeeded())
         endCarrying()
@@ -314,8 +320,10 @@ extension SocketTransport {
 
 /// Whether it is worth while to wait for a peer's answer for a moment: not for some time after one that took longer, then for longer and longer.
 private struct Moments {
-    /// An answer comes in a few pieces, or is too large for a moment.
-    static let mostForLoad = 4
+    /// Head and body often come apart; what comes in more pieces is for the loop.
+    static let mostForLoad = 2
+    /// Of each piece: to decode them is the thread's work, too.
+    static let mostBytes = 32 << 10
     private static let shortestRest = 16
     private static let longestRest = 1024
 
