@@ -14,9 +14,12 @@ extension Request {
         try unsafe applying(portolan_change.read(pointer))
     }
 
-    func applying(_ change: portolan_change) throws(Breach) -> Request {
+    /// - Parameter target: in place of the change's URL.
+    func applying(_ change: portolan_change, movingTo target: URLRecord? = nil) throws(Breach) -> Request {
         var result = self
-        if unsafe change.url.isPresent {
+        if let target {
+            result.moveTo(target)
+        } else if unsafe change.url.isPresent {
             result.moveTo(try unsafe URLRecord(reading: change.url, "the URL of the changed request"))
         }
         if let method = unsafe change.method.isPresent ? change.method.repairedText : nil {

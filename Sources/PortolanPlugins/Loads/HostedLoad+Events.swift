@@ -47,12 +47,18 @@ extension HostedLoad {
     func wasRedirected(to change: UnsafePointer<portolan_change>?, _ response: UnsafePointer<portolan_response>?) -> portolan_flow {
         answering { () throws(Breach) in
             let read = unsafe try portolan_change.read(change)
-            guard unsafe read.url.isPresent else {
-                throw Breach(.redirectParses, "a redirect does not say where to; give an absolute URL")
-            }
-            let next = try unsafe request.applying(read)
             let head = try unsafe response == nil ? Response(url: request.url) : Response(reading: response, for: request, isInterim: false)
-            return client.wasRedirected(to: next, redirectResponse: head)
+            guard unsafe !read.url.isPresent else {
+                return client.wasRedirected(to: try unsafe request.applying(read), redirectResponse: head)
+            }
+            switch RedirectTarget(of: head) {
+            case .url(let target):
+                return client.wasRedirected(to: try unsafe request.applying(read, movingTo: target), redirectResponse: head)
+            // Delivered, it is refused as any handler's is.
+            case .malformed: return .keepGoing
+            case .noRedirect, .unnamed:
+                throw Breach(.redirectParses, "a redirect does not say where to; give an absolute URL, or a response with a Location")
+            }
         }
     }
 

@@ -39,7 +39,7 @@
 
 /// The contract's version. A host and a plugin of different majors do not load each other; a minor only appends members and names.
 #define PORTOLAN_ABI_MAJOR 1u
-#define PORTOLAN_ABI_MINOR 0u
+#define PORTOLAN_ABI_MINOR 1u
 
 /// On the entry function, so that a library built with `-fvisibility=hidden` still exports it.
 #define PORTOLAN_EXPORT __attribute__((visibility("default")))

@@ -80,6 +80,8 @@ struct portolan_client {
     /// response. PORTOLAN_STOPPED: taken, an end; the host starts the next load. PORTOLAN_CONTINUE: not taken: deliver this response and
     /// its body as any other, or, where there is none, fail with PORTOLAN_ERROR_BAD_REDIRECT. PORTOLAN_PAUSE (event-driven loads only):
     /// being decided; `resume` means not taken, `stop` or `destroy` taken. A blocking load waits for the decision.
+    /// `to` without a URL, since version 1.1: where the response's Location leads, which may be relative (RFC 9110 section 10.2.2). One that
+    /// leads nowhere is not taken, and the host fails the load once it is delivered: what a peer wrote breaks no rule of this contract.
     /// [serial] or [load-thread]. Check: ORDER-04, REDIR-01 to REDIR-06, SEC-03
     portolan_flow (*was_redirected)(portolan_client *, const portolan_change *to, const portolan_response *PORTOLAN_NULLABLE);
 

@@ -65,7 +65,7 @@ typedef struct portolan_change {
     uint32_t size;
     /// 1: the new request has no body. `Content-Length`, `Content-Type` and their like go with it.
     uint32_t drops_body;
-    /// Absolute. Absent: the same. Check: REDIR-01
+    /// Absolute. Absent: the same; of a redirect, where its response says. Check: REDIR-01
     portolan_string url;
     /// Absent: the same.
     portolan_string method;
