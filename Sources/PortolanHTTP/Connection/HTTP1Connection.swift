@@ -312,8 +312,8 @@ extension HTTP1Connection {
     }
 
     private func receiveInterim(_ head: ResponseHead) {
-        if head.status == 100 { goAhead() }
         exchange?.didReceiveInterim(head)
+        if head.status == 100 { goAhead() }
     }
 
     private func receive(_ head: ResponseHead, _ length: Int64?) {

@@ -191,8 +191,8 @@ extension HTTP2Stream {
         do throws(HTTP2ResponseError) {
             switch try reader.take(block, endsStream: endsStream) {
             case .interim(let head):
-                if head.status == 100 { goAhead() }
                 exchange?.didReceiveInterim(head)
+                if head.status == 100 { goAhead() }
             case .head(let head, let length):
                 if case .expecting = sending {
                     stopTimer()
