@@ -83,6 +83,8 @@ let package = Package(
         .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
         .target(
             name: "ServerSupport", dependencies: ["PortolanCore", "CServerSupport"], path: "Tests/ServerSupport", swiftSettings: strict),
+        // Threads for tests that wait; no product.
+        .target(name: "TestThreads", dependencies: ["PortolanCore"], path: "Tests/TestThreads", swiftSettings: strict),
         // What `make fuzz` runs, for FuzzReplayTests; no product.
         .target(
             name: "FuzzTargets", dependencies: ["Portolan", "PortolanCoding", "PortolanHTTP", logging], path: "Fuzzing/Targets",
@@ -95,12 +97,13 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
+            name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", "TestThreads", httpTypes, logging],
+            swiftSettings: strict),
         .testTarget(
             name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
-            name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", httpTypes],
+            name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", "TestThreads", httpTypes],
             swiftSettings: strict),
         .testTarget(
             name: "PortolanCodingTests",
@@ -109,7 +112,7 @@ let package = Package(
         .testTarget(
             name: "PortolanHTTPTests",
             dependencies: [
-                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", "ServerSupport", httpTypes, logging,
+                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", "TestThreads", "ServerSupport", httpTypes, logging,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio, swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
@@ -117,19 +120,19 @@ let package = Package(
         .testTarget(
             name: "PortolanPluginsTests",
             dependencies: [
-                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanJSON", "CPortolan", "PortolanData", "PortolanTestSupport",
-                httpTypes, logging,
+                "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanJSON", "CPortolan", "PortolanData", "PortolanHTTP",
+                "PortolanTestSupport", "TestThreads", "ServerSupport", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanCLITests",
             dependencies: [
-                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes,
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", "TestThreads", httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
-        .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
+        .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport", "TestThreads"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
-        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "ServerSupport"], swiftSettings: strict),
+        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "ServerSupport", "TestThreads"], swiftSettings: strict),
     ],
     cLanguageStandard: .c11
 )

@@ -3,10 +3,11 @@
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
+import TestThreads
 import Testing
 
 /// A plugin that breaks the contract: its load fails by the rule's name, and nothing else happens.
-@Suite(.timeLimit(.minutes(2))) struct BreachTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct BreachTests {
     struct Breach: CustomTestStringConvertible {
         let url: String
         let rules: [String]

@@ -2,10 +2,11 @@
 
 import PortolanCore
 import PortolanPlugins
+import TestThreads
 import Testing
 
 /// Loads inside loads, through `portolan.nested/1`, in both styles.
-@Suite(.timeLimit(.minutes(2))) struct NestedTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct NestedTests {
     private let stub = StubHandler()
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]

@@ -3,10 +3,11 @@
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
+import TestThreads
 import Testing
 
 /// Loads of one plugin that hang are that plugin's own trouble.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct ThreadPoolTests {
+@Suite(.ownThread, .timeLimit(.minutes(2)), .serialized) struct ThreadPoolTests {
     private let clock = ManualClock()
     private let registry = ProtocolRegistry()
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestThreads
 import Testing
 
 @testable import ServerSupport
 
-@Suite(.timeLimit(.minutes(10))) struct ScriptedServerTests {
+@Suite(.ownThread, .timeLimit(.minutes(10))) struct ScriptedServerTests {
     private static let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
 
     @Test func aRequestIsRecordedAndAnswered() throws {

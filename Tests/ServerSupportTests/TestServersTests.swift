@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// The real servers, through curl(1).
-@Suite(.timeLimit(.minutes(10))) struct TestServersTests {
+@Suite(.ownThread, .timeLimit(.minutes(10))) struct TestServersTests {
     @Test(arguments: TestServer.allCases)
     func eachServerIsThere(_ server: TestServer) throws {
         let endpoint = try TestServers.shared.endpoint(server)

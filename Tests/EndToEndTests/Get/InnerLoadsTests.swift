@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// `get --json` and `get -v` tell of the loads inside a load, to their end.
-@Suite(.timeLimit(.minutes(1))) struct InnerLoadsTests {
+@Suite(.ownThread, .timeLimit(.minutes(1))) struct InnerLoadsTests {
     private let program: Program
     private let relay: String
 

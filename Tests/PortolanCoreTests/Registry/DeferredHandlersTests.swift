@@ -3,11 +3,12 @@
 import Logging
 import PortolanTestSupport
 import Synchronization
+import TestThreads
 import Testing
 
 @testable import PortolanCore
 
-@Suite struct DeferredHandlersTests {
+@Suite(.ownThread) struct DeferredHandlersTests {
     private static func loader(_ registry: ProtocolRegistry) -> Loader {
         Loader(configuration: .default, registry: registry)
     }

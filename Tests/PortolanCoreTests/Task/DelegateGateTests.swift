@@ -3,6 +3,7 @@
 import Dispatch
 import PortolanTestSupport
 import Synchronization
+import TestThreads
 import Testing
 
 @testable import PortolanCore
@@ -14,7 +15,7 @@ import Testing
 #endif
 
 /// One call at a time comes to a delegate, also where a load inside asks while the load itself delivers.
-@Suite(.timeLimit(.minutes(2))) struct DelegateGateTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct DelegateGateTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
 
@@ -154,7 +155,7 @@ import Testing
 }
 
 /// What a suspended task keeps from its delegate.
-@Suite(.timeLimit(.minutes(2))) struct SuspensionTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct SuspensionTests {
     private let handler = ManualHandler()
 
     private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, ManualLoad) {

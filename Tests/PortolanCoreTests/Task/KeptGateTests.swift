@@ -2,6 +2,7 @@
 
 import PortolanTestSupport
 import Synchronization
+import TestThreads
 import Testing
 
 @testable import PortolanCore
@@ -13,7 +14,7 @@ import Testing
 #endif
 
 /// A run of data keeps the gate to the delegate until somebody else wants in: a load inside that begins amid the run.
-@Suite(.timeLimit(.minutes(2))) struct KeptGateTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct KeptGateTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
     private static let innerURL = "x:1"

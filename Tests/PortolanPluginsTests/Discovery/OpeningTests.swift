@@ -2,12 +2,13 @@
 
 import PortolanCore
 import PortolanTestSupport
+import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// When a library is opened, and what it has to be then.
-@Suite(.timeLimit(.minutes(2))) struct OpeningTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct OpeningTests {
     private let folder: TestFolder
     private let log = RecordingLog()
 

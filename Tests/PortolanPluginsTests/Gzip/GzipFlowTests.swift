@@ -3,10 +3,11 @@
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
+import TestThreads
 import Testing
 
 /// The gzip plugin between a slow reader, a caller who has had enough, and an inner load with a life of its own.
-@Suite(.timeLimit(.minutes(2))) struct GzipFlowTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct GzipFlowTests {
     /// Six full buffers of the plugin's, and one that is not.
     private static let count = 1_700_000
     private static let zeros = GzipFile().zeros(count)

@@ -3,6 +3,7 @@
 import CPortolan
 import PortolanCore
 import PortolanPluginKit
+import TestThreads
 
 /// A plugin on the kit, in the test's own process: `kit:NAME` is the load of that name, each as an author might write it.
 struct KitHandler: RequestChoosing, RequestCanonicalizing {
@@ -54,7 +55,7 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
 
     static func count(_ name: String) -> Int { late.withLock { $0.filter { $0 == name }.count } }
     static func wait(for name: String, moreThan count: Int) async throws {
-        try await Kit.offPool { late.wait { $0.filter { $0 == name }.count > count ? () : nil } }
+        try await inOwnThread { late.wait { $0.filter { $0 == name }.count > count ? () : nil } }
     }
 }
 

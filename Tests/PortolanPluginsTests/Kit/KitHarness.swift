@@ -4,6 +4,7 @@ import CPortolan
 import Logging
 import PortolanCore
 import PortolanTestSupport
+import TestThreads
 import Testing
 
 @testable import PortolanPlugins
@@ -27,7 +28,7 @@ struct Kit: Sendable {
     func waitUntilIdle() { instance.waitUntilIdle() }
 
     func finish(_ attempt: TestAttempt) async throws {
-        try await Self.offPool {
+        try await inOwnThread {
             attempt.waitUntilEnded()
             waitUntilIdle()
         }
@@ -43,17 +44,6 @@ struct Kit: Sendable {
         box?.attempt = attempt.attempt
         attempt.start()
         return attempt
-    }
-
-    /// Waits on a thread of its own: some loads need one of Swift's, of which there may be two.
-    static func offPool<Value: Sendable>(_ wait: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            do {
-                try PlatformThread.start { continuation.resume(with: Result { try wait() }) }
-            } catch {
-                continuation.resume(throwing: error)
-            }
-        }
     }
 
     /// Loads to the end, and judges it.

@@ -2,10 +2,11 @@
 
 import PortolanCore
 import PortolanTestSupport
+import TestThreads
 import Testing
 
 /// A stop at every await: nothing comes after it, the load is destroyed, and its task ends.
-@Suite(.timeLimit(.minutes(10))) struct KitStopTests {
+@Suite(.ownThread, .timeLimit(.minutes(10))) struct KitStopTests {
     private static let cancelled = RecordingClient.Event.failed(CancelTests.cancelled)
 
     private func stop(
@@ -14,7 +15,7 @@ import Testing
     ) async throws -> [RecordingClient.Event] {
         let kit = try Kit()
         let attempt = try kit.start(url, client) { $0.body = body }
-        try await Kit.offPool {
+        try await inOwnThread {
             client.wait(until: condition)
             attempt.attempt.end(with: CancelTests.cancelled)
             kit.waitUntilIdle()

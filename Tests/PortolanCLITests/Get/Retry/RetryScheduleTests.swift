@@ -2,11 +2,12 @@
 
 import HTTPTypes
 import Portolan
+import TestThreads
 import Testing
 
 @testable import PortolanCLI
 
-@Suite struct RetryScheduleTests {
+@Suite(.ownThread) struct RetryScheduleTests {
     /// How long each try waits that there is, in seconds.
     private func waits(_ schedule: RetrySchedule, after setback: Setback = .timedOut) -> [Double] {
         var schedule = schedule
@@ -51,7 +52,7 @@ import Testing
     }
 }
 
-@Suite struct SetbackTests {
+@Suite(.ownThread) struct SetbackTests {
     private static let now: Int64 = 784_111_777  // Sun, 06 Nov 1994 08:49:37 GMT
 
     @Test(
