@@ -36,7 +36,8 @@ struct Conversation {
 
     private mutating func run(_ step: ScriptedServer.Step) throws {
         switch step {
-        case .receiveHead: try receive { Self.lengthOfHead(in: $0) }
+        case .receiveHead: try receive { Self.length(through: "\r\n\r\n", in: $0) }
+        case .receiveThrough(let text): try receive { Self.length(through: text, in: $0) }
         case .receive(let count): try receive { $0.count >= count ? count : nil }
         case .receiveToEnd: while try receiveMore() {}
         case .send(let bytes): try send(bytes[...])
@@ -91,8 +92,8 @@ struct Conversation {
         }
     }
 
-    private static func lengthOfHead(in bytes: [UInt8]) -> Int? {
-        let end = Array("\r\n\r\n".utf8)
+    private static func length(through text: String, in bytes: [UInt8]) -> Int? {
+        let end = Array(text.utf8)
         guard bytes.count >= end.count else { return nil }
         return (0...bytes.count - end.count).first { bytes[$0..<$0 + end.count].elementsEqual(end) }.map { $0 + end.count }
     }

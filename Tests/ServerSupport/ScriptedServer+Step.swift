@@ -8,6 +8,8 @@ extension ScriptedServer {
         case receiveHead
         /// Reads so many bytes of those that follow.
         case receive(Int)
+        /// Reads up to and with this text.
+        case receiveThrough(String)
         /// Reads until the peer sends no more.
         case receiveToEnd
         case send([UInt8])

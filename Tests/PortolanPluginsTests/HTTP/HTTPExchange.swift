@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import ServerSupport
+import TestThreads
+import Testing
+
+/// A request, what two servers do with it, and what the caller is to hear: the same, whatever loads it.
+struct HTTPExchange: Sendable, CustomTestStringConvertible {
+    enum Upload: Sendable {
+        case none
+        case bytes(Int)
+        case file(Int)
+        case stream([Int], isMeasured: Bool)
+    }
+
+    /// By connection. `{elsewhere}` in what is sent is where the other server listens.
+    typealias Scripts = [[ScriptedServer.Step]]
+
+    let name: String
+    var method = HTTPRequest.Method.get
+    var path = "/a/resource"
+    /// `user:password@`
+    var user = ""
+    var fields: [(name: String, value: String)] = []
+    var upload = Upload.none
+    var scripts: Scripts = []
+    var elsewhere: Scripts = []
+    /// To the challenges, by how many were wrong before.
+    var credentials: [ChallengeAnswer] = []
+    var redirects = HTTPWitness.RedirectAnswer.follow
+    var mode = RedirectPolicy.Mode.follow
+    /// Each begins a line of what the caller hears, in this order.
+    var hears: [String] = []
+    /// Each stands in what the servers heard, in this order.
+    var sends: [String] = []
+
+    init(_ name: String, _ change: (inout Self) -> Void) {
+        self.name = name
+        change(&self)
+    }
+
+    var testDescription: String { name }
+
+    /// An exchange in which the server takes the head and so many bytes, and answers.
+    static func answer(_ text: String, after count: Int = 0) -> [ScriptedServer.Step] {
+        [.receiveHead, .receive(count), .send(text: text)]
+    }
+
+    /// What came of it, with the ports taken out.
+    struct Outcome: Equatable {
+        var heard: [String] = []
+        /// By connection, in the order in which they were made.
+        var received: [String] = []
+        var breaches: [ContractRule] = []
+    }
+
+    func run(on side: HTTPSide, pausing: Bool = false) async throws -> Outcome {
+        let there = try Self.server(elsewhere)
+        let here = try Self.server(scripts, elsewhere: there.url(""))
+        let harness = try HTTPHarness(side) { $0.redirects.mode = mode }
+        let folder = try TemporaryFolder()
+        var request = try Request(here.url(path).replacing("//127", with: "//\(user)127"), method: method, body: body(in: folder))
+        for field in fields { request.fields.append(HTTPField(name: try #require(.init(field.name)), value: field.value)) }
+        let witness = HTTPWitness(answers: credentials, redirects: redirects, pauses: pausing)
+        harness.loader.task(for: request, delegate: witness).resume()
+        await witness.ended()
+        let breaches = try await harness.breaches()
+        func named(_ text: String) -> String {
+            text.replacing(":\(here.port)", with: ":HERE").replacing(":\(there.port)", with: ":THERE")
+        }
+        let received = (here.connections + there.connections).map { named("\(ReceivedRequests($0.received))") }
+        try await inOwnThread {
+            here.close()
+            there.close()
+        }
+        return Outcome(heard: witness.lines.map(named), received: received, breaches: breaches)
+    }
+
+    private static func server(_ scripts: Scripts, elsewhere: String = "") throws -> ScriptedServer {
+        let scripts = scripts.map { $0.map { $0.naming(elsewhere) } }
+        return try ScriptedServer { $0 < scripts.count ? scripts[$0] : [.close] }
+    }
+
+    /// Letters, so that no byte looks like a chunk's frame.
+    static func letters(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(ascii: "a") + UInt8($0 % 23) } }
+
+    private func body(in folder: TemporaryFolder) throws -> Body? {
+        switch upload {
+        case .none: return nil
+        case .bytes(let count): return .bytes(Self.letters(count))
+        case .file(let count): return try .file(path: folder.write(Self.letters(count), to: "body"))
+        case .stream(let counts, let isMeasured):
+            let source = HandFedBody()
+            for count in counts { source.feed(Self.letters(count)) }
+            source.finish()
+            return source.body(length: isMeasured ? Int64(counts.reduce(0, +)) : nil)
+        }
+    }
+}
+
+extension ScriptedServer.Step {
+    fileprivate func naming(_ elsewhere: String) -> Self {
+        guard case .send(let bytes) = self else { return self }
+        return .send(text: String(decoding: bytes, as: UTF8.self).replacing("{elsewhere}", with: elsewhere))
+    }
+}

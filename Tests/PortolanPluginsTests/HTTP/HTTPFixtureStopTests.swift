@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import ServerSupport
+import Synchronization
+import TestThreads
+import Testing
+
+/// A stop reaches each phase of a load over a socket, and a slow server slows its upload.
+@Suite(.timeLimit(.minutes(2))) struct HTTPFixtureStopTests {
+    /// Where a load stands when it is stopped.
+    enum Phase: CaseIterable, Sendable {
+        case connecting, sendingBody, awaitingBody, awaitingAnswer, afterInterim, afterResponse, receiving, paused, asking, redirecting
+
+        /// The event after which the load stands there.
+        func isReached(by event: RecordingDelegate.Event) -> Bool {
+            switch (self, event) {
+            case (.sendingBody, .sent), (.awaitingAnswer, .step(.requestSent)), (.afterInterim, .interim), (.afterResponse, .response),
+                (.receiving, .data), (.paused, .data), (.asking, .challenge), (.redirecting, .redirect):
+                true
+            default: false
+            }
+        }
+
+        var script: [ScriptedServer.Step] {
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"
+            let bytes = ScriptedServer.Step.send([UInt8](repeating: 0, count: 65536))
+            return switch self {
+            case .connecting, .sendingBody: [.stall]
+            case .awaitingBody, .awaitingAnswer: [.receiveHead, .stall]
+            case .afterInterim: [.receiveHead, .send(text: "HTTP/1.1 103 Hints\r\n\r\n"), .stall]
+            case .afterResponse: [.receiveHead, .send(text: head), .stall]
+            case .receiving, .paused: [.receiveHead, .send(text: head), .forever([bytes])]
+            case .asking:
+                HTTPExchange.answer("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
+            case .redirecting: HTTPExchange.answer("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]
+            }
+        }
+    }
+
+    @Test(arguments: Phase.allCases, HTTPSide.allCases)
+    func aStopInEachPhaseLeavesNothing(phase: Phase, side: HTTPSide) async throws {
+        let harness = try HTTPHarness(side)
+        let server = try ScriptedServer(phase.script)
+        let blackHole = try BlackHolePort()
+        let reached = try Gate()
+        let questions = Mutex<[any Sendable]>([])
+        let delegate = RecordingDelegate(
+            onEvent: { event, _ in
+                guard phase.isReached(by: event) else { return .keepGoing }
+                reached.open()
+                return phase == .paused ? .pause : .keepGoing
+            }, onRedirect: { _, decide in questions.withLock { $0.append(decide) } },
+            onChallenge: { challenge in questions.withLock { $0.append(challenge) } })
+        let url = phase == .connecting ? "http://127.0.0.1:\(blackHole.port)/" : server.url()
+        let task = harness.loader.task(for: try Request(url, method: .put, body: Self.body(for: phase)), delegate: delegate)
+        task.resume()
+        switch phase {
+        case .connecting: break
+        case .awaitingBody: try await server.waitForBytes(1)
+        default: try await reached.wait()
+        }
+        task.cancel()
+        await delegate.ended()
+        #expect(delegate.events.last == .failed(.cancelled))
+        let breaches = try await harness.breaches()
+        #expect(breaches == [])
+        if phase != .connecting { try await server.waitUntilClosed() }
+        try await inOwnThread { server.close() }
+    }
+
+    private static func body(for phase: Phase) -> Body? {
+        switch phase {
+        case .sendingBody: Zeros(1 << 30).body
+        case .awaitingBody: HandFedBody().body(length: 10)
+        default: nil
+        }
+    }
+
+    /// What the sockets on the way don't take is not read.
+    @Test(arguments: HTTPSide.allCases) func aSlowServerSlowsTheUpload(side: HTTPSide) async throws {
+        let length = 24 << 20
+        let server = try ScriptedServer([.receiveHead, .receive(length), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")])
+        let source = Zeros(length, follows: { server.connections.first?.received.count ?? 0 })
+        let harness = try HTTPHarness(side)
+        let delegate = RecordingDelegate()
+        let task = harness.loader.task(for: try Request(server.url(), method: .put, body: source.body), delegate: delegate)
+        task.resume()
+        await delegate.ended()
+        #expect(delegate.events.last == .finished)
+        #expect(task.progress.sent == Int64(length) && task.progress.expectedToSend == Int64(length))
+        // The kernel's buffers of both sockets hold 10 MiB at most.
+        #expect(source.largestLead < 12 << 20)
+        #expect(try await harness.breaches() == [])
+        try await inOwnThread { server.close() }
+    }
+
+    /// Zeros, and how far ahead of their receiver they were read.
+    private final class Zeros: BodyReader {
+        private struct State {
+            var given = 0
+            var largestLead = 0
+        }
+
+        private let length: Int
+        private let received: @Sendable () -> Int
+        private let state = Mutex(State())
+
+        init(_ length: Int, follows received: @escaping @Sendable () -> Int = { 0 }) {
+            self.length = length
+            self.received = received
+        }
+
+        var body: Body { Body(length: Int64(length), isRewindable: false) { self } }
+        var largestLead: Int { state.withLock { $0.largestLead } }
+
+        func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+            let count = state.withLock { min(buffer.freeCapacity, length - $0.given) }
+            guard count > 0 else { return .end }
+            unsafe buffer.append(repeating: 0, count: count, as: UInt8.self)
+            let given = state.withLock { state in
+                state.given += count
+                return state.given
+            }
+            // Each look at the receiver has it copy what it has.
+            if given >> 20 != (given - count) >> 20 {
+                let lead = given - received()
+                state.withLock { $0.largestLead = max($0.largestLead, lead) }
+            }
+            return .bytes
+        }
+
+        func close() {}
+    }
+}

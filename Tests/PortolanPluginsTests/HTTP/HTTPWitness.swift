@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Synchronization
+
+/// Writes down everything that a load tells its caller, a line for each event; what only depends on how bytes were cut is left out.
+final class HTTPWitness: LoadDelegate {
+    /// What it answers to redirects.
+    enum RedirectAnswer: Sendable { case follow, deliver, followLater, deliverLater }
+
+    private struct State {
+        var lines: [String] = []
+        /// Of the run of body bytes that is being delivered.
+        var run: [UInt8] = []
+        var sent: Int64?
+        var waiter: CheckedContinuation<Void, Never>?
+        var hasEnded = false
+    }
+
+    private let state = Mutex(State())
+    private let answers: [ChallengeAnswer]
+    private let redirects: RedirectAnswer
+    private let pauses: Bool
+
+    /// - Parameters:
+    ///   - answers: to the challenges, by how many answers were wrong before; after the last, `continueWithout`.
+    ///   - pauses: whether each delivery is answered with a pause.
+    init(answers: [ChallengeAnswer] = [], redirects: RedirectAnswer = .follow, pauses: Bool = false) {
+        self.answers = answers
+        self.redirects = redirects
+        self.pauses = pauses
+    }
+
+    var lines: [String] { state.withLock { $0.lines } }
+
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            let hasEnded = state.withLock { state in
+                if !state.hasEnded { state.waiter = continuation }
+                return state.hasEnded
+            }
+            if hasEnded { continuation.resume() }
+        }
+    }
+
+    private func note(_ line: String) {
+        state.withLock { state in
+            if !state.run.isEmpty { state.lines.append("data \(Self.summary(of: state.run))") }
+            state.run = []
+            if let sent = state.sent { state.lines.append("sent \(sent)") }
+            state.sent = nil
+            state.lines.append(line)
+        }
+    }
+
+    static func summary(of bytes: [UInt8]) -> String {
+        let sum = bytes.reduce(UInt64(14_695_981_039_346_656_037)) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
+        return bytes.count <= 40 ? "'\(String(decoding: bytes, as: UTF8.self))'" : "\(bytes.count) bytes, \(sum)"
+    }
+
+    private static func text(of response: Response) -> String {
+        let fields = response.fields.filter { $0.name != .date }.map { "\($0.name.canonicalName): \($0.value)" }.joined(separator: "; ")
+        return "\(response.status?.code ?? 0) \(response.url) [\(fields)]"
+    }
+
+    private func flow(_ task: LoadTask) -> Flow {
+        guard pauses else { return .keepGoing }
+        Task { task.resume() }
+        return .pause
+    }
+
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
+        let type = "\(response.mimeType?.essence ?? "-") \(response.textEncodingName ?? "-")"
+        let length = response.expectedLength.map(String.init) ?? "-"
+        note("response \(Self.text(of: response)), \(type), length \(length), name '\(response.suggestedFilename)'")
+        return flow(task)
+    }
+    func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
+        unsafe bytes.withUnsafeBytes { bytes in state.withLock { state in unsafe state.run.append(contentsOf: bytes) } }
+        return flow(task)
+    }
+    func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { note("interim \(Self.text(of: response))") }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
+        note("trailers \(fields.map { "\($0.name.canonicalName): \($0.value)" })")
+    }
+    func loadTask(_ task: LoadTask, didReach step: LoadStep) {
+        // One side keeps its connections, the other finds no names.
+        if [.requestSent, .firstByte].contains(step) { note("step \(step)") }
+    }
+    func loadTaskDidSend(_ task: LoadTask) { state.withLock { $0.sent = task.progress.sent } }
+    func loadTask(
+        _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+    ) {
+        let fields = request.fields.map { "\($0.name.canonicalName): \($0.value)" }.joined(separator: "; ")
+        let body = request.body.map { "a body of \($0.length.map(String.init) ?? "-")" } ?? "no body"
+        note("redirect \(response.status?.code ?? 0) to \(request.method) \(request.url) [\(fields)], \(body)")
+        switch redirects {
+        case .follow: decide(.follow(request))
+        case .deliver: decide(.deliver)
+        case .followLater: Task { decide(.follow(request)) }
+        case .deliverLater: Task { decide(.deliver) }
+        }
+    }
+    func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        let previous = challenge.previousError.map { "\($0.code)" } ?? "-"
+        let space = challenge.protectionSpace
+        let place = "\(space.protocolName)://\(space.host):\(space.port ?? -1) realm '\(space.realm ?? "-")'"
+        let number = challenge.previousFailureCount
+        note("challenge \(space.kind) of \(place), proxy \(space.isProxy), failures \(number), previous \(previous)")
+        challenge.answer(number < answers.count ? answers[number] : .continueWithout)
+    }
+    func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
+        note("needs a new body")
+        answer(nil)
+    }
+    func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        note(error.map { "failed \($0.code)" } ?? "finished")
+        let waiter = state.withLock { state in
+            state.hasEnded = true
+            return state.waiter.take()
+        }
+        waiter?.resume()
+    }
+}
