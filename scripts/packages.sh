@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, where a command of theirs is missing.
-#   scripts/packages.sh [run|test|bench|docs]    and what `make run`, the tests, the benchmarks' peers or the documentation need, too
+#   scripts/packages.sh [run|test|memcheck|bench|docs]    and what `make run`, the tests, Valgrind's, the benchmarks' peers or the documentation need, too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,16 +19,20 @@ need pkg-config pkg-config
 [ -e /usr/include/stdio.h ] || missing+=(libc6-dev)
 pkg-config --exists zlib 2>/dev/null || missing+=(zlib1g-dev)
 pkg-config --exists libffi 2>/dev/null || missing+=(libffi-dev)
+# What the manifests in Plugins/ bind.
+bound() {
+    [ -e "/usr/lib/$(cc -print-multiarch)/libcurl.so.4" ] || missing+=(libcurl4)
+    [ -e "/usr/lib/$(cc -print-multiarch)/libmagic.so.1" ] || missing+=(libmagic1)
+}
 case ${1:-} in
 run)
+    bound
     # For the server that `make run` starts.
     [ -x /usr/bin/python3 ] || missing+=(python3)
     need openssl openssl
     ;;
 test)
-    # What the manifests in Plugins/ bind.
-    [ -e "/usr/lib/$(cc -print-multiarch)/libcurl.so.4" ] || missing+=(libcurl4)
-    [ -e "/usr/lib/$(cc -print-multiarch)/libmagic.so.1" ] || missing+=(libmagic1)
+    bound
     # The tests judge manifests by their JSON Schema with it, too.
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema)
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
@@ -39,6 +43,7 @@ test)
     need apache2 apache2-bin
     need microsocks microsocks
     ;;
+memcheck) need valgrind valgrind ;;
 bench)
     pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev)
     [ -x /usr/bin/python3 ] || missing+=(python3)
@@ -55,6 +60,6 @@ fi
 [ ${#missing[@]} = 0 ] || scripts/apt.sh install "${missing[@]}"
 
 case ${1:-} in
-test) scripts/servers.sh nginx squid httpbin ;;
+test) scripts/servers.sh nginx squid atftpd httpbin ;;
 run | bench) scripts/servers.sh nginx ;;
 esac

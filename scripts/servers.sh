@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Puts servers that the tests start into .build/servers, where the machine does not have them.
-#   scripts/servers.sh [nginx] [squid] [httpbin]
-# The packages of nginx and squid would start a service, now and whenever the machine starts: they are unpacked, not installed.
+#   scripts/servers.sh [nginx] [squid] [atftpd] [httpbin]
+# The packages of nginx, squid and atftpd would start a service, now and whenever the machine starts: they are unpacked, not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=.build/servers
@@ -46,6 +46,7 @@ for name; do
     case $name in
     nginx) daemon nginx nginx ;;
     squid) daemon squid squid squid-common squid-langpack ;;
+    atftpd) daemon atftpd atftpd ;;
     httpbin) httpbin ;;
     esac
 done

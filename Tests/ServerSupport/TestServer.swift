@@ -35,6 +35,7 @@ package enum TestServer: String, CaseIterable, Sendable {
     case squidLocked = "squid.locked"
     case socksOpen = "socks.open"
     case socksLocked = "socks.locked"
+    case tftp = "tftp.server"
     case httpbin = "httpbin.http"
 
     /// The part of `serve` that starts it: `nginx` of `nginx.http`.

@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// Libraries of the system that a manifest alone makes plugins of.
-@Suite(.timeLimit(.minutes(2))) struct BoundLibraryTests {
+@Suite(.ownThread, .timeLimit(.minutes(2))) struct BoundLibraryTests {
     private let program: Program
 
     init() throws {
@@ -33,6 +34,16 @@ import Testing
         #expect(outcome.status == 0 && outcome.text == "content-type: text/plain\n\n" + answer)
         let sent = server.connections.first.map { String(decoding: $0.received, as: UTF8.self) } ?? ""
         #expect(sent.hasSuffix("DEFINE ! tide\r\nQUIT\r\n"))
+    }
+
+    /// More than one block, from Debian's server.
+    @Test func tftpIsLoadedThroughLibcurl() throws {
+        let servers = try TestServers.shared
+        let outcome = try get("LibCurl", servers.url(.tftp, "/1MiB.bin", host: "127.0.0.1"))
+        let served = FileManager.default.contents(atPath: "\(servers.folder)/site/1MiB.bin")
+        #expect(outcome.status == 0 && outcome.errors.isEmpty && outcome.output == served && served?.count == 1 << 20)
+        let missing = try get("LibCurl", servers.url(.tftp, "/none", host: "127.0.0.1"), "--json")
+        #expect(missing.lines.last?.contains("\"notFound\"") == true, "\(missing.lines)")
     }
 
     @Test func whatLibcurlSaysIsToldWithItsCode() throws {

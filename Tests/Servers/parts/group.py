@@ -11,11 +11,20 @@ import socket
 import subprocess
 import sys
 import time
+import typing
 
 PR_SET_PDEATHSIG = 1
 READY_WITHIN = 30
 
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+def accepts(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+    except OSError:
+        return False
 
 
 @dataclasses.dataclass
@@ -31,6 +40,8 @@ class Server:
     unprivileged: bool = False
     # Where it goes on once it has read its configuration.
     later_log: pathlib.Path = None
+    # Whether it is ready at a port.
+    answers: typing.Callable[[int], bool] = accepts
 
     def last_words(self):
         return tail(self.later_log) or tail(self.log) or "it said nothing"
@@ -78,7 +89,7 @@ class Group:
         deadline = time.monotonic() + READY_WITHIN
         for part, server, process in self.processes:
             for port in server.ports:
-                while part not in missing and not answers(port):
+                while part not in missing and not server.answers(port):
                     if process.poll() is not None:
                         missing[part] = f"{server.name} ended with {process.returncode} at its start: {server.last_words()}"
                     elif time.monotonic() > deadline:
@@ -102,14 +113,6 @@ class Group:
                 os.close(descriptor)
                 print(f"serve: {server.name} ended with {process.wait()}: {server.last_words()}", file=sys.stderr, flush=True)
         print(f"serve: ended after the limit of {limit} s", file=sys.stderr)
-
-
-def answers(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        return True
-    except OSError:
-        return False
 
 
 def tail(log):

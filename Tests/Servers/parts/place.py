@@ -60,10 +60,10 @@ class Place:
             raise Missing(f"{name} is not installed: run scripts/packages.sh test")
         return found
 
-    def endpoint(self, name, scheme, ipv6=False):
+    def endpoint(self, name, scheme, ipv6=False, datagrams=False):
         """A port that nobody has, known by `name` from now on."""
         ipv6 = ipv6 and self.ipv6
-        port = free_port(ipv6)
+        port = free_datagram_port() if datagrams else free_port(ipv6)
         self.endpoints[name] = {"scheme": scheme, "port": port, "ipv6": ipv6}
         return port
 
@@ -113,6 +113,12 @@ def free_port(ipv6):
                 client.recv(1)
         if not ipv6 or can_bind_ipv6(port):
             return port
+
+
+def free_datagram_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def can_bind_ipv6(port):
