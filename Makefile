@@ -5,7 +5,7 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-asan test-tsan fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-asan test-tsan memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -19,6 +19,11 @@ test: packages-test contract-reference fixtures embedding bench-test
 # The same tests under AddressSanitizer and LeakSanitizer.
 test-asan: packages-test fixtures
 	scripts/test-asan.sh
+
+# The plugins of the tests and what libffi calls, as far as they are C alone, under Valgrind.
+memcheck:
+	@scripts/packages.sh memcheck
+	@scripts/memcheck.sh
 
 # The suites that load no plugin library, under ThreadSanitizer.
 test-tsan: packages-test
