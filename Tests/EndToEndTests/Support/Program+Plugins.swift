@@ -6,13 +6,18 @@ import Foundation
 extension Program {
     private static let manifest = PluginConformanceTests.root.appendingPathComponent("Plugins/Template/Template.plugin.json")
 
+    /// What `make fixtures` has built, or another build of it.
+    private static let fixtures =
+        ProcessInfo.processInfo.environment["PORTOLAN_FIXTURES"].map { URL(fileURLWithPath: $0) }
+        ?? PluginConformanceTests.root.appendingPathComponent(".build/fixtures")
+
     /// A copy of a library that `make fixtures` has built, by its absolute path.
     @discardableResult
     func copyFixture(_ name: String, to destination: String? = nil) throws -> String {
         let copy = folder.appendingPathComponent(destination ?? name)
         try FileManager.default.createDirectory(at: copy.deletingLastPathComponent(), withIntermediateDirectories: true)
         if !FileManager.default.fileExists(atPath: copy.path) {
-            try FileManager.default.copyItem(at: PluginConformanceTests.root.appendingPathComponent(".build/fixtures/\(name)"), to: copy)
+            try FileManager.default.copyItem(at: Self.fixtures.appendingPathComponent(name), to: copy)
         }
         return copy.path
     }

@@ -7,8 +7,9 @@ import PortolanPlugins
 
 /// The plugin libraries that `make` compiles from Tests/PluginFixtures and Plugins/Template.
 enum Fixtures {
-    /// `.build/fixtures` of the package, found from this file.
+    /// `PORTOLAN_FIXTURES` in the environment, else `.build/fixtures` of the package, found from this file.
     static let folder: String = {
+        if let folder = ProcessInfo.processInfo.environment["PORTOLAN_FIXTURES"] { return folder }
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         parts.removeLast(4)
         return (parts + [".build", "fixtures"]).joined(separator: "/")
