@@ -4,6 +4,7 @@ import Dispatch
 import Glibc
 import ServerSupport
 import Synchronization
+import TestThreads
 import Testing
 
 @testable import PortolanCore
