@@ -35,6 +35,7 @@ let package = Package(
         .library(name: "Portolan", targets: ["Portolan"]),
         .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
+        .library(name: "PortolanConformance", targets: ["PortolanConformance"]),
         .executable(name: "portolan", targets: ["PortolanCLI"]),
     ],
     dependencies: [
@@ -79,6 +80,9 @@ let package = Package(
         // The plugin author's side: it never sees the host.
         .target(name: "PortolanPluginKit", dependencies: ["CPortolan"], swiftSettings: strict),
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .target(
+            name: "PortolanConformance",
+            dependencies: ["PortolanPlugins", "PortolanCore", "PortolanJSON", "CPortolan", httpTypes, logging], swiftSettings: strict),
         // The servers of the tests; no product.
         .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
         .target(
@@ -92,7 +96,7 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanCore", "PortolanJSON", "CExtendedAttributes", httpTypes, logging,
+                "Portolan", "PortolanConformance", "PortolanCore", "PortolanJSON", "CExtendedAttributes", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -129,6 +133,7 @@ let package = Package(
                 "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", "TestThreads", httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),
+        .testTarget(name: "PortolanConformanceTests", dependencies: ["PortolanConformance", "PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport", "TestThreads"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),

@@ -40,6 +40,7 @@ extension RedirectPolicy {
                 .tooManyRedirects,
                 message: "stopped after \(limit) redirects, the limit; the next one leads to \(proposed.url.shortDescription)")
         }
+        // SEC-03
         if closedSchemes.contains(String(proposed.url.scheme)), proposed.url.scheme != current.url.scheme {
             throw LoadError(
                 .badRedirect,

@@ -92,12 +92,13 @@ package final class RegistryIndex: Sendable {
     }
 
     private static func refusal(of handler: any ProtocolHandler, for request: Request) -> Consultation.Refusal? {
+        // CAN-09
         let isMarked = request.marks.contains { $0.handler == handler.identifier && $0.url == request.url }
         if isMarked { return .ownRequest }
         return handler.canInit(request) ? nil : .cannotInit
     }
 
-    /// Offers the places of the request's scheme and those of any scheme, newest first, until `accepts` says yes.
+    /// Offers the places of the request's scheme and those of any scheme, newest first, until `accepts` says yes. No other is asked: CAN-02.
     private func candidates(for request: Request, _ accepts: (Place) -> Bool) {
         let named = byScheme[request.scheme] ?? []
         var (i, j) = (0, 0)

@@ -288,6 +288,7 @@ extension LoadTask {
         var inner = request
         inner.nestingDepth = outer.nestingDepth + 1
         let limit = loader.configuration.nestingLimit
+        // NEST-07
         guard inner.nestingDepth <= limit else {
             return FailedLoad(
                 LoadError(
@@ -296,6 +297,7 @@ extension LoadTask {
                         "\(request.url.shortDescription) lies in \(inner.nestingDepth) other loads; the limit is \(limit): take layers off"),
                 client: client)
         }
+        // NEST-01
         inner.marks = outer.marks
         if let handler = machine.withLock({ $0.attempt })?.handler {
             inner.marks.append(RequestMark(handler: handler, url: outer.url))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolan
+package import CPortolan
 
 #if canImport(Glibc)
     import Glibc
@@ -12,13 +12,13 @@ import CPortolan
 ///
 /// The bytes are overwritten before they are given back: credentials travel this way.
 @safe
-struct Lent<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change between `init` and `deinit`
+package struct Lent<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change between `init` and `deinit`
     private let memory: UnsafeMutableRawPointer
     private let size: Int
 
     /// - Parameter build: makes the value, its parts put into the arena. Called twice: once to measure, when the pointers that it is given
     ///   are NULL, and once to fill.
-    init(_ build: (inout Arena) -> Root) {
+    package init(_ build: (inout Arena) -> Root) {
         var arena = Arena()
         _ = unsafe arena.reserve(Root.self, count: 1)
         _ = build(&arena)
@@ -29,7 +29,7 @@ struct Lent<Root>: ~Copyable, @unchecked Sendable {  // … because the memory d
         unsafe root?.initialize(to: build(&arena))
     }
 
-    var pointer: UnsafePointer<Root> {
+    package var pointer: UnsafePointer<Root> {
         unsafe UnsafePointer(memory.assumingMemoryBound(to: Root.self))
     }
 
@@ -42,17 +42,19 @@ struct Lent<Root>: ~Copyable, @unchecked Sendable {  // … because the memory d
 
 /// Where the parts of a ``Lent`` value are put, one behind the other.
 @safe
-struct Arena: ~Copyable {
-    static let alignment = 16
+package struct Arena: ~Copyable {
+    package static let alignment = 16
     /// `nil` while measuring.
     private let base: UnsafeMutableRawPointer?
-    private(set) var used = 0
+    package private(set) var used = 0
 
-    fileprivate init() { unsafe base = nil }
-    fileprivate init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
+    /// For measuring.
+    package init() { unsafe base = nil }
+    /// For filling `base`, which has as much room as was measured.
+    package init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
 
     /// Room for `count` values, to be initialised by the caller; `nil` while measuring, and for none.
-    mutating func reserve<Value>(_ type: Value.Type, count: Int) -> UnsafeMutablePointer<Value>? {
+    package mutating func reserve<Value>(_ type: Value.Type, count: Int) -> UnsafeMutablePointer<Value>? {
         let alignment = MemoryLayout<Value>.alignment
         used = (used + alignment - 1) / alignment * alignment
         defer { used += MemoryLayout<Value>.stride * count }
@@ -61,7 +63,7 @@ struct Arena: ~Copyable {
     }
 
     /// The values that `make` gives for `source`, one behind the other.
-    mutating func list<Source: Collection, Value>(
+    package mutating func list<Source: Collection, Value>(
         _ source: Source, _ make: (Source.Element, inout Arena) -> Value
     ) -> (start: UnsafePointer<Value>?, count: Int) {
         let start = unsafe reserve(Value.self, count: source.count)
@@ -73,7 +75,7 @@ struct Arena: ~Copyable {
     }
 
     /// A copy of `bytes` with a NUL behind it that `length` does not count.
-    mutating func string(_ bytes: borrowing RawSpan) -> portolan_string {
+    package mutating func string(_ bytes: borrowing RawSpan) -> portolan_string {
         let count = bytes.byteCount
         let start = unsafe reserve(CChar.self, count: count + 1)
         if let start = unsafe start {
@@ -83,17 +85,17 @@ struct Arena: ~Copyable {
         return unsafe portolan_string(bytes: start, length: count)
     }
 
-    mutating func string(_ text: String) -> portolan_string {
+    package mutating func string(_ text: String) -> portolan_string {
         let utf8 = text.utf8
         return unsafe string(utf8.span.bytes)
     }
 
-    mutating func string(_ array: [UInt8]) -> portolan_string {
+    package mutating func string(_ array: [UInt8]) -> portolan_string {
         unsafe string(array.span.bytes)
     }
 
     /// An absent string for `nil`.
-    mutating func string(_ text: String?) -> portolan_string {
+    package mutating func string(_ text: String?) -> portolan_string {
         guard let text else { return unsafe portolan_string() }
         return unsafe string(text)
     }

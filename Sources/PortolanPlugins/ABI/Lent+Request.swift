@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolan
+package import CPortolan
 import HTTPTypes
-import PortolanCore
+package import PortolanCore
 
 extension Lent<portolan_request> {
     /// A request as a plugin is lent it.
     init(_ request: Request) {
-        unsafe self.init { arena in
-            var image = unsafe portolan_request()
-            unsafe image.size = UInt32(MemoryLayout<portolan_request>.size)
-            unsafe image.method_is_safe = Self.isSafe(request.method) ? 1 : 0
-            unsafe arena.put(request.url, in: &image)
-            unsafe image.cache_policy = portolan_cache_policy(request.cachePolicy)
-            unsafe image.method = arena.string(request.method.rawValue)
-            unsafe (image.fields, image.field_count) = arena.list(request.fields)
-            unsafe (image.properties, image.property_count) = arena.list(request.properties)
-            unsafe image.body_length = request.body.map { $0.length ?? -1 } ?? 0
-            unsafe image.timeout_ms = request.timeouts.idle.map(Self.milliseconds) ?? 0
-            unsafe image.main_document = arena.string(request.mainDocumentURL?.description)
-            unsafe image.priority = request.priority.rawValue
-            unsafe image.service = portolan_service(request.networkServiceType)
-            return unsafe image
-        }
+        unsafe self.init { unsafe portolan_request(request, in: &$0) }
+    }
+}
+
+extension portolan_request {
+    /// The same, with its parts in `arena`.
+    package init(_ request: Request, in arena: inout Arena) {
+        unsafe self.init()
+        unsafe size = UInt32(MemoryLayout<portolan_request>.size)
+        unsafe method_is_safe = Self.isSafe(request.method) ? 1 : 0
+        unsafe arena.put(request.url, in: &self)
+        unsafe cache_policy = portolan_cache_policy(request.cachePolicy)
+        unsafe method = arena.string(request.method.rawValue)
+        unsafe (fields, field_count) = arena.list(request.fields)
+        unsafe (properties, property_count) = arena.list(request.properties)
+        unsafe body_length = request.body.map { $0.length ?? -1 } ?? 0
+        unsafe timeout_ms = request.timeouts.idle.map(Self.milliseconds) ?? 0
+        unsafe main_document = arena.string(request.mainDocumentURL?.description)
+        unsafe priority = request.priority.rawValue
+        unsafe service = portolan_service(request.networkServiceType)
     }
 
     /// RFC 9110 §9.2.1.
@@ -74,7 +78,7 @@ extension Arena {
         }
     }
 
-    mutating func property(_ name: String, _ value: PropertyValue?) -> portolan_property {
+    package mutating func property(_ name: String, _ value: PropertyValue?) -> portolan_property {
         var property = unsafe portolan_property()
         unsafe property.name = string(name)
         switch value {

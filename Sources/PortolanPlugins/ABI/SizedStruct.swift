@@ -72,13 +72,13 @@ extension UnsafeBufferPointer {
 // The headers say which pointers are never NULL, and Swift believes them. A plugin may give NULL all the same: through the number it is seen.
 
 extension UnsafePointer {
-    var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
+    package var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
 }
 
 extension UnsafeMutablePointer {
-    var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
+    package var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
 }
 
 extension UnsafeMutableRawPointer {
-    var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
+    package var orNil: Self? { unsafe Self(bitPattern: UInt(bitPattern: self)) }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolan
+package import CPortolan
 import PortolanCore
 
 extension portolan_string {
     /// No string of the contract is longer; a length beyond it was never set.
     private static let largestLength = 1 << 28
 
-    var isPresent: Bool { unsafe bytes != nil }
+    package var isPresent: Bool { unsafe bytes != nil }
 
     /// The bytes, none where the string is absent; `nil` where the length is beyond all reason (one over `Int.max` arrives negative).
     private var contents: UnsafeRawBufferPointer? {
@@ -17,13 +17,13 @@ extension portolan_string {
     }
 
     /// The text; `nil` where it is absent or not UTF-8.
-    var text: String? {
+    package var text: String? {
         guard unsafe isPresent, let contents = unsafe contents else { return nil }
         return unsafe String(validating: contents, as: UTF8.self)
     }
 
     /// The text, with what is not UTF-8 replaced; empty where it is absent.
-    var repairedText: String {
+    package var repairedText: String {
         guard let contents = unsafe contents else { return "\u{FFFD}" }
         return unsafe String(decoding: contents, as: UTF8.self)
     }
@@ -38,9 +38,9 @@ extension portolan_string {
 }
 
 /// What text has to look like at the boundary.
-enum Text {
+package enum Text {
     /// Reverse DNS, as in `org.example.tide`: labels of letters, digits, `-` and `_`, two at least, 255 bytes at most.
-    static func isReverseDNS(_ text: String) -> Bool {
+    package static func isReverseDNS(_ text: String) -> Bool {
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return text.utf8.count <= 255 && labels.count >= 2
             && labels.allSatisfy { label in
@@ -49,18 +49,18 @@ enum Text {
     }
 
     /// A URL's scheme in lower case (RFC 3986 §3.1).
-    static func isScheme(_ text: String) -> Bool {
+    package static func isScheme(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLowercase(first) else { return false }
         return text.utf8.allSatisfy { isLowercase($0) || isDigit($0) || "+-.".utf8.contains($0) }
     }
 
     /// A token (RFC 9110 §5.6.2).
-    static func isToken(_ text: some StringProtocol) -> Bool {
+    package static func isToken(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
     /// `text` on one line of at most `limit` bytes, with control characters as U+FFFD.
-    static func oneLine(_ text: String, limit: Int = 4096) -> String {
+    package static func oneLine(_ text: String, limit: Int = 4096) -> String {
         var line = String.UnicodeScalarView()
         var room = limit
         for scalar in text.unicodeScalars {
@@ -73,7 +73,7 @@ enum Text {
     }
 
     /// Control characters, and the separators at which some terminals begin a line.
-    static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: true
         default: false
@@ -81,11 +81,11 @@ enum Text {
     }
 
     private static func isLowercase(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
-    static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-    static func isHexDigit(_ byte: UInt8) -> Bool {
+    package static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+    package static func isHexDigit(_ byte: UInt8) -> Bool {
         isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
     }
-    static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
         isDigit(byte) || isLowercase(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
     }
 }

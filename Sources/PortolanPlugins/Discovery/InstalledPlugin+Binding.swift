@@ -29,7 +29,7 @@ extension InstalledPlugin {
         return Plugin(manifest, instance)
     }
 
-    /// Where in the manifest it is that the library does not agree with.
+    /// Where in the manifest it is that the library does not agree with: MANIF-07.
     private func problem(_ problem: BindingProblem) -> PluginProblem {
         let path = problem.path.inside(.member("binding"))
         // `try?` because without the manifest's text there is no line to tell.

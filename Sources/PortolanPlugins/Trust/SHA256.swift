@@ -4,14 +4,14 @@
 ///
 /// Written here although libraries have it: the one that serves Swift brings all of BoringSSL, and took a clean build of this package from one minute
 /// of processor time to nearly six (on two cores; measured). Nothing is secret in what a pin is compared with.
-struct SHA256: ~Copyable {
+package struct SHA256: ~Copyable {
     private var state: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19
     )
     private var schedule = [UInt32](repeating: 0, count: 64)
 
     /// In lower-case hexadecimal.
-    static func hexadecimal(of message: [UInt8]) -> String {
+    package static func hexadecimal(of message: [UInt8]) -> String {
         var hash = SHA256()
         let whole = message.count & ~63
         for start in stride(from: 0, to: whole, by: 64) { hash.take(message, at: start) }

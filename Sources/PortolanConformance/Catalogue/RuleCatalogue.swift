@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a protocol plugin must do: every rule of the contract, in the order in which the documentation lists them.
+///
+/// This is the one source: `docs/conformance.md`, `portolan check --list` and the IDs that the C headers name come from here. An ID is
+/// stable once it was published: a rule that goes leaves a gap.
+public enum RuleCatalogue {
+    public static let categories: [RuleCategory] = [
+        RuleCategory("DESC", "The library and its descriptor", descriptor),
+        RuleCategory("REG", "Start and end of an instance", registration),
+        RuleCategory("CAN", "can_init", questions),
+        RuleCategory("CANON", "Canonical form and cache equivalence", canonicalForm),
+        RuleCategory("LIFE", "The life of a load", life),
+        RuleCategory("ORDER", "The order of events", order),
+        RuleCategory("BODY", "Bodies", body),
+        RuleCategory("FLOW", "Pause and resume", flow),
+        RuleCategory("CANCEL", "Cancellation", cancellation),
+        RuleCategory("THREAD", "Threads", threads),
+        RuleCategory("REDIR", "Redirects", redirects),
+        RuleCategory("CHAL", "Authentication", challenges),
+        RuleCategory("CACHE", "Stored responses", caching),
+        RuleCategory("UPLOAD", "Uploads", uploads),
+        RuleCategory("NEST", "Loads inside loads", nesting),
+        RuleCategory("PROP", "Properties of requests", properties),
+        RuleCategory("ERR", "Errors", errors),
+        RuleCategory("LEAK", "Leaks", leaks),
+        RuleCategory("FUZZ", "Seeded random input", fuzzing),
+        RuleCategory("FAULT", "Fault injection", faults),
+        RuleCategory("LOAD", "Many loads", stress),
+        RuleCategory("PERF", "Performance", performance),
+        RuleCategory("MANIF", "Manifests", manifests),
+        RuleCategory("SEC", "Security", security),
+        RuleCategory("UNLOAD", "The end of a plugin", unloading),
+    ]
+
+    public static let rules: [ConformanceRule] = categories.flatMap(\.rules)
+
+    private static let byID = Dictionary(rules.map { ($0.id, $0) }) { first, _ in first }
+
+    /// The rule of this ID, as in `ORDER-02`.
+    public static func rule(_ id: String) -> ConformanceRule? { byID[id] }
+}

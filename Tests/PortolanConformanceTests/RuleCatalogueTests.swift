@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PortolanConformance
+import Testing
+
+/// The catalogue, the C headers, the host and the documentation name the same rules.
+@Suite struct RuleCatalogueTests {
+    @Test func idsAreUniqueAndInTheirCategory() {
+        let rules = RuleCatalogue.rules
+        #expect(Set(rules.map(\.id)).count == rules.count)
+        for category in RuleCatalogue.categories {
+            for (index, rule) in category.rules.enumerated() {
+                #expect(rule.id == "\(category.id)-\(index < 9 ? "0" : "")\(index + 1)")
+            }
+        }
+    }
+
+    @Test func everyRuleSaysWhatWhyAndHow() {
+        for rule in RuleCatalogue.rules {
+            #expect((1...5).contains(rule.level), "\(rule)")
+            for text in [rule.sentence, rule.reason, rule.remedy] {
+                #expect(text.count > 10 && text.hasSuffix(".") && !text.contains("\n"), "\(rule): \(text)")
+            }
+        }
+    }
+
+    @Test func everyIDInTheHeadersExists() throws {
+        var count = 0
+        for file in try Repository.files(under: "Sources/CPortolan/include", ending: ".h") {
+            for id in try Self.ids(in: Repository.text(of: file)) {
+                count += 1
+                #expect(RuleCatalogue.rule(id) != nil, "\(id) in \(file)")
+            }
+        }
+        #expect(count > 100)
+    }
+
+    @Test(arguments: ["Plugins", "Tests/PluginFixtures", "docs"])
+    func everyIDInTheRepositoryExists(folder: String) throws {
+        let categories = Set(RuleCatalogue.categories.map(\.id))
+        for file in try Repository.files(under: folder, ending: "")
+        where ["c", "h", "md", "swift"].contains(where: { file.hasSuffix(".\($0)") }) {
+            for id in try Self.ids(in: Repository.text(of: file)) where categories.contains(String(id.prefix { $0 != "-" })) {
+                #expect(RuleCatalogue.rule(id) != nil, "\(id) in \(file)")
+            }
+        }
+    }
+
+    @Test func everyRuleTheHostEnforcesIsNamedWhereItIsEnforced() throws {
+        var named: Set<String> = []
+        for folder in ["PortolanCore", "PortolanPlugins", "PortolanBinding"] {
+            for file in try Repository.files(under: "Sources/\(folder)", ending: ".swift") {
+                named.formUnion(try Self.ids(in: Repository.text(of: file)))
+            }
+        }
+        for rule in RuleCatalogue.rules where rule.isEnforced { #expect(named.contains(rule.id), "\(rule)") }
+    }
+
+    @Test func everyRuleTheHostGivesAsAReasonIsMarkedAsEnforced() throws {
+        var count = 0
+        for folder in ["PortolanCore", "PortolanPlugins", "PortolanBinding"] {
+            for file in try Repository.files(under: "Sources/\(folder)", ending: ".swift") {
+                for line in try Repository.text(of: file).split(separator: "\n") where line.contains("= Self(id: \"") {
+                    let id = try #require(try Self.ids(in: String(line)).first)
+                    count += 1
+                    #expect(RuleCatalogue.rule(id)?.isEnforced == true, "\(id) in \(file)")
+                }
+            }
+        }
+        #expect(count > 30)
+    }
+
+    @Test func thePageIsTheCatalogue() throws {
+        try Repository.expect(RulePage.markdown, in: "docs/conformance.md")
+    }
+
+    /// Every `ABC-12`, and those between the ends of `ABC-12 to ABC-15`.
+    static func ids(in text: String) throws -> [String] {
+        try text.matches(
+            of: Regex(
+                #"\b([A-Z]{2,})-(\d\d)(?: to ([A-Z]{2,})-(\d\d))?\b"#, as: (Substring, Substring, Substring, Substring?, Substring?).self)
+        )
+        .flatMap { match -> [String] in
+            let (_, category, first, _, last) = match.output
+            guard let from = Int(first), let to = last.map({ Int($0) }) ?? from, from <= to else { return [] }
+            return (from...to).map { "\(category)-\($0 < 10 ? "0" : "")\($0)" }
+        }
+    }
+}
