@@ -51,6 +51,7 @@ let package = Package(
         .systemLibrary(name: "CSecureGetenv"),
         .systemLibrary(name: "CExtendedAttributes"),
         .systemLibrary(name: "CPortolanEpoll"),
+        .systemLibrary(name: "CThreadTrace"),
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
@@ -82,7 +83,8 @@ let package = Package(
         .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(
             name: "PortolanConformance",
-            dependencies: ["PortolanPlugins", "PortolanCore", "PortolanJSON", "CPortolan", httpTypes, logging], swiftSettings: strict),
+            dependencies: ["PortolanPlugins", "PortolanCore", "PortolanJSON", "CPortolan", "CThreadTrace", httpTypes], swiftSettings: strict
+        ),
         // The servers of the tests; no product.
         .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
         .target(
@@ -137,7 +139,7 @@ let package = Package(
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport", "TestThreads"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
-        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "ServerSupport", "TestThreads"], swiftSettings: strict),
+        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "ServerSupport", "TestThreads"], swiftSettings: strict),
     ],
     cLanguageStandard: .c11
 )

@@ -11,7 +11,8 @@ struct PortolanCommand: ParsableCommand {
             Shell completions: 'portolan --generate-completion-script bash' (or zsh, or fish).
             """,
         subcommands: [
-            GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, NewCommand.self, VersionCommand.self,
+            GetCommand.self, ExplainCommand.self, StdioCommand.self, PluginsCommand.self, CheckCommand.self, NewCommand.self,
+            VersionCommand.self,
             ExitCodesCommand.self,
         ])
 }

@@ -38,6 +38,7 @@ struct ExitStatus: Hashable, Sendable {
     static let pluginError = Self(
         code: 109, meaning: "an error of a plugin's own, or a load that the plugin cancelled, told in the message")
     static let authenticationCancelled = Self(code: 110, meaning: "a question for a user name and password was cancelled")
+    static let checkFailed = Self(code: 111, meaning: "a plugin broke a rule that it was judged by")
     static let hangup = Self(code: 129, meaning: "ended by SIGHUP")
     static let interrupted = Self(code: 130, meaning: "ended by Ctrl-C (SIGINT)")
     static let terminated = Self(code: 143, meaning: "ended by SIGTERM")
@@ -47,7 +48,7 @@ struct ExitStatus: Hashable, Sendable {
         success, unsupportedScheme, usage, badURL, nameNotFound, cannotConnect, badResponse, truncated, statusRefused, writeFailed,
         uploadFailed, noMemory, timedOut, badRange, notSecure, unreadable, tooManyRedirects, connectionLost, undecodable, tooLarge,
         notAuthenticated, unknown, badRequest, badRedirect, nestedTooDeep, noResources, notOffered, protocolViolation, pluginNotLoadable,
-        pluginRefused, pluginError, authenticationCancelled, hangup, interrupted, terminated,
+        pluginRefused, pluginError, authenticationCancelled, checkFailed, hangup, interrupted, terminated,
     ]
 
     /// The table for a person, one status a line.

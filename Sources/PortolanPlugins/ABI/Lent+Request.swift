@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CPortolan
-import HTTPTypes
+package import HTTPTypes
 package import PortolanCore
 
 extension Lent<portolan_request> {
@@ -64,7 +64,7 @@ extension Arena {
         return unsafe result
     }
 
-    mutating func list(_ fields: HTTPFields) -> (UnsafePointer<portolan_field>?, Int) {
+    package mutating func list(_ fields: HTTPFields) -> (UnsafePointer<portolan_field>?, Int) {
         unsafe list(fields) { field, arena in
             let name = unsafe arena.string(field.name.rawName)
             let value = unsafe field.withUnsafeBytesOfValue { unsafe arena.string($0.span.bytes) }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Swift's Glibc module leaves out, and a process that judges others needs: the kernel's number of a thread, the return addresses on its stack
+ * (backtrace(3)), and to end with the process that started it (prctl(2)). */
+#ifndef PORTOLAN_CTHREADTRACE_SHIM_H
+#define PORTOLAN_CTHREADTRACE_SHIM_H
+
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static inline int portolan_thread_number(void) { return (int)syscall(SYS_gettid); }
+
+/* Whoever ends the judge, by Ctrl-C or worse, ends what it has under way. */
+static inline int portolan_end_with_parent(void) { return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); }
+
+#endif

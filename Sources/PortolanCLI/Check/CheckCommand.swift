@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Portolan
+import PortolanConformance
+import PortolanJSON
+
+/// `portolan check`
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Judge a plugin by the rules of the contract.",
+        discussion: """
+            Each check runs in a process of its own: a plugin that crashes or hangs is told so, and the other checks go on. URLs come from the
+            manifest's conformance section; what it has no example of is not judged, and counted. Exit status 0 only when nothing failed.
+            """)
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, junit }
+
+    @Argument(
+        help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
+    var plugin: String?
+
+    @Flag(help: "List the checks, with what each looks at, and do nothing more.")
+    var list = false
+
+    @Option(help: ArgumentHelp("How deep to look, 1 to 5.", valueName: "number"))
+    var level = 3
+
+    @Option(help: ArgumentHelp("Only these checks: IDs, or categories, with commas between.", valueName: "ids"))
+    var filter: String?
+
+    @Option(help: ArgumentHelp("How many checks run at once.", valueName: "number"))
+    var jobs = 2
+
+    @Option(help: ArgumentHelp("Seconds after which a check counts as hung.", valueName: "seconds"))
+    var timeout = 20.0
+
+    @Option(help: ArgumentHelp("Where random input begins.", valueName: "number"))
+    var seed: UInt64 = 1
+
+    @Option(name: .customLong("repeat"), help: ArgumentHelp("Make each check so many times.", valueName: "number"))
+    var repetitions = 1
+
+    @Flag(help: "Make the checks in this process, for debuggers; a plugin that crashes takes it along.")
+    var inProcess = false
+
+    @Flag(name: .customLong("json"), help: "Print JSON, on one line; the same as --format json.")
+    var isJSON = false
+
+    @Option(help: "How to print the results.")
+    var format = Format.text
+
+    @Flag(name: .shortAndLong, help: "Tell of what passed and was not judged, too.")
+    var verbose = false
+
+    func validate() throws {
+        guard (1...5).contains(level) else { throw ValidationError("--level is 1 to 5, not \(level)") }
+        guard (1...64).contains(jobs) else { throw ValidationError("--jobs is 1 to 64, not \(jobs)") }
+        guard (1...10_000).contains(repetitions) else { throw ValidationError("--repeat is 1 to 10000, not \(repetitions)") }
+        guard timeout >= 0.1, timeout <= 86_400 else { throw ValidationError("--timeout is 0.1 to 86400 seconds") }
+        if plugin == nil, !list { throw ValidationError("name a plugin, or --list the checks") }
+    }
+
+    private var chosenFormat: Format { isJSON ? .json : format }
+
+    func run() throws {
+        Interruption.ignoreClosedPipes()
+        let checks = try chosenChecks()
+        guard !list, let plugin else { return try CheckList.write(checks, asJSON: chosenFormat == .json) }
+        var judge = Judge(try CheckSubject.subject(plugin))
+        (judge.seed, judge.timeLimit) = (seed, .seconds(timeout))
+        judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
+        let report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose)
+        var results: [CheckResult] = []
+        try make(checks, by: judge) { result in
+            results.append(result)
+            guard chosenFormat == .text else { return }
+            try StandardOutput.write(report.lines(for: result).map { PlainText.line($0) + "\n" }.joined())
+        }
+        let summary = Summary(results)
+        try write(summary, judge.subject, plugin)
+        if !summary.isSuccess { throw Failure(.checkFailed, nil) }
+    }
+
+    private func make(_ checks: [ConformanceCheck], by judge: Judge, _ tell: (CheckResult) throws -> Void) throws {
+        let all = (0..<repetitions).flatMap { _ in checks }
+        if inProcess {
+            for check in all { try tell(judge.result(of: check)) }
+        } else {
+            try judge.judge(all, jobs: jobs, tell)
+        }
+    }
+
+    /// Level and filter; a check that is named is made whatever its level.
+    private func chosenChecks() throws -> [ConformanceCheck] {
+        guard let filter else { return ConformanceCheck.all(level: list ? 5 : level) }
+        let words = filter.split(separator: ",").map { $0.uppercased() }
+        for word in words where !ConformanceCheck.all.contains(where: { $0.id == word || $0.rule.category == word }) {
+            throw ValidationError("--filter: there is no check or category '\(word)'; see 'portolan check --list'")
+        }
+        return ConformanceCheck.all.filter { check in
+            words.contains(check.id) || (words.contains(check.rule.category) && check.rule.level <= level)
+        }
+    }
+
+    /// What makes the same checks of the same plugin again, up to which ones.
+    private func command(for plugin: String) -> String {
+        let quoted =
+            plugin.contains(where: { !$0.isLetter && !$0.isNumber && !"/._-".contains($0) })
+            ? "'" + plugin.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'" : plugin
+        return "portolan check \(quoted) --seed \(seed)" + (timeout == 20 ? "" : " --timeout \(timeout)")
+    }
+
+    private func write(_ summary: Summary, _ subject: Subject, _ plugin: String) throws {
+        let name = subject.manifest?.identifier ?? plugin
+        switch chosenFormat {
+        case .text:
+            let lines = summary.categoryLines.map { "  \($0)" } + ["\(name): \(summary.line)"]
+            try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
+        case .json: try StandardOutput.write(JSONReport.value(of: summary, subject: name, library: subject.library))
+        case .tap: try StandardOutput.write(TAPReport.text(of: summary))
+        case .junit: try StandardOutput.write(JUnitReport.text(of: summary, subject: name))
+        }
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The client that a plugin's load is lent: it writes down each call with its thread, and answers by its script. It forgives everything, so that
+/// one breach does not hide another.
+@safe
+final class JudgeClient: @unchecked Sendable {  // … because all that changes is behind the monitor
+    let script: ClientScript
+    let table: GuardedTable<portolan_client>
+    private let journal: Journal
+    /// What the load's own side of the judge does when the load calls `wake`, or is to be resumed.
+    let state = Monitor(State())
+
+    struct State {
+        var calls: [RecordedCall] = []
+        var body: [UInt8] = []
+        /// How many events there were.
+        var eventCount = 0
+        var challengeCount = 0
+        var bodyPiece = 0
+        var bodyOffset = 0
+        var running = 0
+        /// The function of the load that each thread is in.
+        var functions: [Int32: LoadFunction] = [:]
+        var isStopped = false
+        var hasEnded = false
+        var stage = RecordedCall.Stage.made
+        /// The last answer to a challenge, lent until the next call.
+        var lentAnswer: LentAnswer?
+        /// Turns that the load has coming, oldest first.
+        var turns: [Turn] = []
+        /// Inner loads that were opened; they live as long as the client.
+        var nested: [JudgedNested] = []
+        /// Time that each thread has spent in the client.
+        var timeInside: [Int32: Duration] = [:]
+    }
+
+    enum Turn: Hashable, Sendable { case start, resume, woken, stop }
+
+    /// No body is kept beyond this.
+    private static let largestBody = 1 << 28
+
+    /// What the load is for, so that an inner one differs from it.
+    let request: Request
+    private let bench: Bench
+    private let isBlocking: Bool
+
+    init(_ script: ClientScript, for request: Request, of handler: JudgedHandler) throws(Unjudged) {
+        (self.script, self.request, bench) = (script, request, handler.instance.bench)
+        (isBlocking, journal) = (handler.description.isBlocking, handler.instance.journal)
+        table = try GuardedTable(isFlush: handler.instance.isFlush, portolan_client(ofJudge: ()))
+        table.serve(self)
+    }
+
+    static func at(_ pointer: UnsafeMutablePointer<portolan_client>) -> JudgeClient {
+        unsafe GuardedTable.object(of: pointer, as: JudgeClient.self)
+    }
+
+    // MARK: Calls of the plugin's
+
+    /// Writes a call down and answers it.
+    ///
+    /// - Parameter answer: what to say, unless the load is over for the caller.
+    func take(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
+        let thread = portolan_thread_number()
+        let start = MonotonicTime.now
+        let (index, overlaps) = state.withLock { state in
+            state.running += 1
+            return (state.eventCount, state.running - 1)
+        }
+        journal.note(call.function, thread: thread)
+        if call.isEvent { script.whileDelivering?(index, call) }
+        let flow = state.signalling { state in
+            if call.isEvent {
+                state.eventCount += 1
+                if let stop = script.stopsAt, index >= stop { state.isStopped = true }
+            }
+            let flow = state.isStopped ? PORTOLAN_STOPPED : answer(&state) ?? PORTOLAN_CONTINUE
+            state.calls.append(
+                RecordedCall(
+                    call: call, answer: Int64(flow.rawValue), thread: thread, within: state.functions[thread], overlaps: overlaps,
+                    stage: state.stage))
+            state.running -= 1
+            state.timeInside[thread, default: .zero] += MonotonicTime.now - start
+            note(call, flow, &state)
+            return flow
+        }
+        return flow
+    }
+
+    /// What a call does to the life of the load.
+    private func note(_ call: ClientCall, _ flow: portolan_flow, _ state: inout State) {
+        switch call {
+        case .finish, .failure: state.hasEnded = true
+        case .redirect: if script.takesRedirects { state.hasEnded = true }
+        default: break
+        }
+        if state.hasEnded { (state.isStopped, state.stage) = (true, max(state.stage, .ended)) }
+        if flow == PORTOLAN_STOPPED, state.stage < .stopped { state.stage = .stopped }
+        if flow == PORTOLAN_PAUSE, state.stage < .paused {
+            state.stage = .paused
+            state.turns.append(.resume)
+        }
+    }
+
+    /// The answer to a delivery that may be paused.
+    func delivery(_ call: ClientCall) -> portolan_flow {
+        take(call) { [script] _ in script.pauses ? PORTOLAN_PAUSE : nil }
+    }
+
+    func data(_ bytes: UnsafeRawPointer?, _ count: Int) -> portolan_flow {
+        let (thread, start) = (portolan_thread_number(), MonotonicTime.now)
+        let before = timeInside(thread)
+        defer { state.withLock { $0.timeInside[thread] = before + (MonotonicTime.now - start) } }
+        let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
+        let first = unsafe isReadable ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
+        let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
+        let changed = unsafe isReadable && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
+        state.withLock { state in
+            if state.body.count + first.count <= Self.largestBody { state.body += first }
+            guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
+            let old = state.calls[last]
+            state.calls[last] = RecordedCall(
+                call: .data(count: count, isReadable: true, changed: true), answer: old.answer, thread: old.thread, within: old.within,
+                overlaps: old.overlaps, stage: old.stage)
+        }
+        return flow
+    }
+
+    func readBody(_ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
+        let bytes: [UInt8] = state.withLock { state in
+            guard !state.isStopped, state.bodyPiece < script.body.count else { return [] }
+            let piece = script.body[state.bodyPiece][state.bodyOffset...].prefix(max(0, capacity))
+            state.bodyOffset += piece.count
+            if state.bodyOffset == script.body[state.bodyPiece].count { (state.bodyPiece, state.bodyOffset) = (state.bodyPiece + 1, 0) }
+            return Array(piece)
+        }
+        unsafe buffer?.copyMemory(from: bytes, byteCount: bytes.count)
+        let flow = take(.readBody(Int64(bytes.count)))
+        return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
+    }
+
+    func rewindBody() -> Int32 {
+        let flow = take(.rewind) { state in
+            (state.bodyPiece, state.bodyOffset) = (0, 0)
+            return nil
+        }
+        return flow == PORTOLAN_STOPPED ? flow.rawValue : 1
+    }
+
+    func challenge(
+        _ challenge: Given<GivenChallenge>, _ place: UnsafeMutablePointer<UnsafePointer<portolan_answer>?>?
+    ) -> portolan_flow {
+        let flow = take(.challenge(challenge)) { [script] state in
+            state.lentAnswer = LentAnswer(script.answer(state.challengeCount))
+            state.challengeCount += 1
+            return nil
+        }
+        guard flow == PORTOLAN_CONTINUE else { return flow }
+        unsafe place?.pointee = state.withLock { unsafe $0.lentAnswer?.pointer }
+        return flow
+    }
+
+    /// Opens an inner load, which lives as long as the client.
+    func openNested(_ change: Given<GivenChange>) -> JudgedNested {
+        journal.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number())
+        let nested = JudgedNested(change, of: self, isBlocking: isBlocking, by: bench.inner.sharedLoader)
+        state.withLock { $0.nested.append(nested) }
+        return nested
+    }
+
+    func wake() {
+        _ = take(.wake) { state in
+            if !state.turns.contains(.woken) { state.turns.append(.woken) }
+            return nil
+        }
+    }
+
+    /// How long `thread` has been in the client so far.
+    func timeInside(_ thread: Int32) -> Duration { state.withLock { $0.timeInside[thread] ?? .zero } }
+
+    func isStopped() -> Int32 {
+        take(.isStopped) == PORTOLAN_STOPPED ? 1 : 0
+    }
+
+    // MARK: Calls of the judge's
+
+    /// Runs `body`, a call of the plugin's `function`, on this thread.
+    func entering<Result>(_ function: LoadFunction, _ body: () -> Result) -> Result {
+        let thread = portolan_thread_number()
+        let outer = state.withLock { state in
+            defer { state.functions[thread] = function }
+            return state.functions[thread]
+        }
+        journal.note("→ \(function.rawValue)", thread: thread)
+        let result = body()
+        journal.note("← \(function.rawValue)", thread: thread)
+        state.signalling { $0.functions[thread] = outer }
+        return result
+    }
+}
+
+/// An answer to a challenge, as a plugin is lent it.
+@safe
+final class LentAnswer: @unchecked Sendable {  // … because it does not change
+    private let lent: Lent<portolan_answer>
+    var pointer: UnsafePointer<portolan_answer> { unsafe lent.pointer }
+
+    init(_ answer: ClientScript.ChallengeAnswer) {
+        unsafe lent = unsafe Lent { arena in
+            var image = unsafe portolan_answer()
+            unsafe image.size = UInt32(MemoryLayout<portolan_answer>.size)
+            switch answer {
+            case .use(let user, let password):
+                unsafe image.disposition = PORTOLAN_USE
+                unsafe image.user = arena.string(user)
+                unsafe image.password = arena.string(password)
+            case .without: unsafe image.disposition = PORTOLAN_WITHOUT
+            case .byDefault: unsafe image.disposition = PORTOLAN_DEFAULT
+            case .rejectSpace: unsafe image.disposition = PORTOLAN_REJECT_SPACE
+            case .cancel: unsafe image.disposition = PORTOLAN_CANCEL
+            }
+            return unsafe image
+        }
+    }
+}

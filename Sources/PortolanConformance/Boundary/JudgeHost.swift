@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// The host as an instance of a plugin sees it: writes down what it is asked.
+@safe
+final class JudgeHost: @unchecked Sendable {  // … because all that changes is behind the mutex
+    let table: GuardedTable<portolan_host>
+    private let configuration: LentPages<Configuration>
+    private let journal: Journal
+    private let state = Mutex(State())
+
+    struct State {
+        var calls: [Call] = []
+        var hasEnded = false
+    }
+
+    struct Call: Hashable, Sendable {
+        let function: String
+        /// The text that was logged, or the identifier that was asked for.
+        let text: String
+        let isAfterEnd: Bool
+    }
+
+    /// What the table points at.
+    @unsafe
+    private struct Configuration {
+        var version = unsafe portolan_string()
+        var json = unsafe portolan_string()
+        var settings: UnsafePointer<portolan_property>?
+        var settingCount = 0
+    }
+
+    let isFlush: Bool
+    private let extensions: Set<String>
+
+    /// What a host of this version offers beyond the contract.
+    static let allExtensions: Set<String> = [JudgeExtensions.nested]
+
+    init(_ configuration: PluginConfiguration, offering extensions: Set<String>, isFlush: Bool, journal: Journal) throws(Unjudged) {
+        (self.journal, self.extensions, self.isFlush) = (journal, extensions, isFlush)
+        unsafe self.configuration = try unsafe LentPages { arena in
+            var lent = unsafe Configuration()
+            unsafe lent.version = arena.string(portolanVersion)
+            unsafe lent.json = arena.string(configuration.json)
+            unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
+            return unsafe lent
+        }
+        let lent = unsafe self.configuration.pointer.pointee
+        unsafe table = try unsafe GuardedTable(
+            isFlush: isFlush,
+            portolan_host(
+                size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: lent.version,
+                configuration: lent.json, settings: lent.settings, setting_count: lent.settingCount,
+                extension: { host, identifier in
+                    unsafe JudgeHost.at(host).extensionTable(identifier.orNil.map { unsafe String(cString: $0) } ?? "NULL")
+                },
+                log: { host, level, message in
+                    unsafe JudgeHost.at(host).note("log", GivenText(message).quoted)
+                }))
+        unsafe table.serve(self)
+    }
+
+    private static func at(_ pointer: UnsafeMutablePointer<portolan_host>) -> JudgeHost {
+        unsafe GuardedTable.object(of: pointer, as: JudgeHost.self)
+    }
+
+    private func extensionTable(_ identifier: String) -> UnsafeRawPointer? {
+        note("extension", identifier)
+        return extensions.contains(identifier) ? unsafe JudgeExtensions.table(identifier) : nil
+    }
+
+    private func note(_ function: String, _ text: String) {
+        journal.note("host.\(function) \(text)", thread: portolan_thread_number())
+        state.withLock { $0.calls.append(Call(function: function, text: text, isAfterEnd: $0.hasEnded)) }
+    }
+
+    /// `deinit` has returned.
+    func end() {
+        state.withLock { $0.hasEnded = true }
+    }
+
+    var calls: [Call] { state.withLock(\.calls) }
+}

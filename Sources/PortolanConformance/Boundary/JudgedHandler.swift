@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A handler of an instance, asked as the host asks it.
+struct JudgedHandler: Sendable {
+    let instance: JudgedInstance
+    let description: DescribedHandler
+
+    /// - Parameter poisoning: whether the request's memory is taken away, and not just given back, when the question has returned.
+    func canInit(_ request: Request, poisoning: Bool = false) throws(Unjudged) -> Bool {
+        let image = try LentRequest(request)
+        defer {
+            if poisoning { image.poison() }
+            instance.keep(image)
+        }
+        return canInit(image)
+    }
+
+    func canInit(_ lent: LentRequest) -> Bool {
+        guard let function = unsafe description.functions.can_init else { return true }
+        return unsafe function(instance.state, lent.pointer) != 0
+    }
+
+    /// What was given as the difference of the canonical form, one for each time.
+    func canonicalForm(of request: Request) throws(Unjudged) -> JudgedForm {
+        let form = JudgedForm()
+        guard let function = unsafe description.functions.canonical_request else { return form }
+        let image = try LentRequest(request)
+        defer { instance.keep(image) }
+        let table = try unsafe GuardedTable(
+            isFlush: instance.isFlush,
+            portolan_canonical(size: UInt32(MemoryLayout<portolan_canonical>.size), reserved: 0) { table, change in
+                unsafe GuardedTable.object(of: table, as: JudgedForm.self).take(change.orNil)
+            })
+        table.serve(form)
+        unsafe function(instance.state, image.pointer, table.pointer)
+        form.close()
+        instance.keep(table)
+        return form
+    }
+
+    func isCacheEquivalent(_ a: Request, _ b: Request) throws(Unjudged) -> Bool {
+        guard let function = unsafe description.functions.is_cache_equivalent else { return a.url == b.url }
+        let first = try LentRequest(a)
+        let second = try LentRequest(b)
+        defer { instance.keep((first, second)) }
+        return unsafe function(instance.state, first.pointer, second.pointer) != 0
+    }
+}
+
+/// What a plugin gave to the `portolan_canonical` that it was lent.
+final class JudgedForm: @unchecked Sendable {  // … because all that changes is behind the monitor
+    private let state = Monitor((given: [Given<GivenChange>](), late: 0, strange: 0, isOpen: true))
+    private let thread = pthread_self()
+
+    func take(_ change: UnsafePointer<portolan_change>?) {
+        let change = unsafe Given(change, GivenChange.init)
+        let isStrange = pthread_equal(thread, pthread_self()) == 0
+        state.withLock { state in
+            if !state.isOpen { state.late += 1 } else if isStrange { state.strange += 1 } else { state.given.append(change) }
+        }
+    }
+
+    func close() { state.withLock { $0.isOpen = false } }
+
+    var given: [Given<GivenChange>] { state.withLock(\.given) }
+    /// How often something was given after the function had returned.
+    var late: Int { state.withLock(\.late) }
+    /// How often something was given from another thread.
+    var strange: Int { state.withLock(\.strange) }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// An instance of a plugin that the judge started.
+@safe
+final class JudgedInstance: @unchecked Sendable {  // … because what it holds does not change, and the state is the plugin's own to guard
+    let plugin: DescribedPlugin
+    let host: JudgeHost
+    let bench: Bench
+    var journal: Journal { bench.journal }
+    /// Whether what it is lent ends where a page ends, before one that nobody may touch.
+    var isFlush: Bool { host.isFlush }
+    let state: UnsafeMutableRawPointer?
+
+    /// How a start ended.
+    enum Start {
+        case started(JudgedInstance)
+        /// What was given to the refusal, one for each time.
+        case refused([Given<GivenError>])
+    }
+
+    /// What a plugin that breaks the contract may still look at: it lives as long as the instance is judged.
+    private let kept = Mutex<[any Sendable]>([])
+
+    private init(_ plugin: DescribedPlugin, _ host: JudgeHost, _ bench: Bench, _ state: UnsafeMutableRawPointer?) {
+        (self.plugin, self.host, self.bench) = (plugin, host, bench)
+        unsafe self.state = unsafe state
+    }
+
+    static func start(
+        _ plugin: DescribedPlugin, _ configuration: PluginConfiguration, offering extensions: Set<String> = JudgeHost.allExtensions,
+        isFlush: Bool = false, on bench: Bench
+    ) throws(Unjudged) -> Start {
+        let host = try JudgeHost(configuration, offering: extensions, isFlush: isFlush, journal: bench.journal)
+        guard let function = unsafe plugin.functions.`init` else { return unsafe .started(JudgedInstance(plugin, host, bench, nil)) }
+        let journal = bench.journal
+        journal.note("→ init", thread: portolan_thread_number())
+        var state: UnsafeMutableRawPointer?
+        let refusals = try unsafe JudgedRefusal.collect(isFlush: isFlush) { unsafe state = function(host.table.pointer, $0) }
+        journal.note("← init", thread: portolan_thread_number())
+        guard refusals.isEmpty else {
+            host.end()
+            return .refused(refusals)
+        }
+        return unsafe .started(JudgedInstance(plugin, host, bench, state))
+    }
+
+    func keep(_ object: any Sendable) {
+        kept.withLock { $0.append(object) }
+    }
+
+    func end() {
+        journal.note("→ deinit", thread: portolan_thread_number())
+        unsafe plugin.functions.deinit?(state)
+        journal.note("← deinit", thread: portolan_thread_number())
+        host.end()
+        // It stays: what a plugin does to it afterwards is REG-07's and LIFE-08's to judge, and no other's to crash on.
+        _ = unsafe Unmanaged.passRetained(self)
+    }
+}
+
+/// What a function gives to the `portolan_refusal` that it is lent.
+final class JudgedRefusal {
+    private var given: [Given<GivenError>] = []
+
+    /// Calls `body` with a refusal to give to.
+    static func collect(isFlush: Bool = false, _ body: (UnsafeMutablePointer<portolan_refusal>) -> Void) throws(Unjudged) -> [Given<
+        GivenError
+    >] {
+        let refusal = JudgedRefusal()
+        let table = try unsafe GuardedTable(
+            isFlush: isFlush,
+            portolan_refusal(size: UInt32(MemoryLayout<portolan_refusal>.size), reserved: 0) { table, error in
+                unsafe GuardedTable.object(of: table, as: JudgedRefusal.self).given.append(Given(error.orNil, GivenError.init))
+            })
+        table.serve(refusal)
+        unsafe body(table.pointer)
+        return withExtendedLifetime((refusal, table)) { refusal.given }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+
+/// A load of a plugin's, and the judge's turns for it: all calls into it are serial, as the contract has it, on a thread of its own.
+@safe
+final class JudgedLoad: @unchecked Sendable {  // … because what changes is behind monitors, and the load is the plugin's own to guard
+    let client: JudgeClient
+    let handler: JudgedHandler
+    private let image: LentRequest
+    private let load: UnsafeMutableRawPointer?
+    /// What `make` gave to its refusal, one for each time.
+    let refusals: [Given<GivenError>]
+    private let life = Monitor(Life())
+
+    private struct Life {
+        var hasStarted = false
+        /// No call into the load is to come but `destroy`.
+        var isIdle = false
+        var isDestroyed = false
+        var stopsRunning = 0
+        var turnTimes: [(LoadFunction, Duration)] = []
+    }
+
+    /// Makes a load, on the calling thread.
+    init(_ request: Request, _ handler: JudgedHandler, _ script: ClientScript) throws(Unjudged) {
+        guard let make = unsafe handler.description.functions.make else { throw Unjudged("the handler has no function make (DESC-05)") }
+        self.handler = handler
+        let client = try JudgeClient(script, for: request, of: handler)
+        self.client = client
+        image = try LentRequest(request, isFlush: handler.instance.isFlush)
+        var load: UnsafeMutableRawPointer?
+        let pointer = unsafe image.pointer
+        refusals = try unsafe JudgedRefusal.collect(isFlush: handler.instance.isFlush) { refusal in
+            client.entering(.make) {
+                unsafe load = make(handler.instance.state, pointer, nil, client.table.pointer, refusal)
+            }
+        }
+        unsafe self.load = unsafe load
+    }
+
+    /// Whether `make` gave a load.
+    var isMade: Bool { unsafe load != nil }
+
+    // MARK: Its turns
+
+    func start() throws(Unjudged) {
+        guard isMade else { return }
+        life.withLock { $0.hasStarted = true }
+        client.state.withLock { $0.stage = max($0.stage, .started) }
+        do throws(LoadError) {
+            try PlatformThread.start { [self] in
+                if handler.description.isBlocking { run() } else { takeTurns() }
+                life.signalling { $0.isIdle = true }
+            }
+        } catch {
+            throw Unjudged("\(error.message)")
+        }
+    }
+
+    private func run() {
+        unsafe call(.run, handler.description.loads.run)
+    }
+
+    private func takeTurns() {
+        let table = handler.description.loads
+        unsafe call(.start, table.start)
+        while let turn = nextTurn() {
+            switch turn {
+            case .start: break
+            case .resume:
+                client.state.withLock { if $0.stage == .paused { $0.stage = .started } }
+                unsafe call(.resume, table.resume)
+            case .woken: unsafe call(.woken, table.woken)
+            case .stop: unsafe call(.stop, table.stop)
+            }
+        }
+    }
+
+    /// Waits for the next turn; `nil` when none will come any more.
+    private func nextTurn() -> JudgeClient.Turn? {
+        client.state.wait { state in
+            if let stop = state.turns.firstIndex(of: .stop) {
+                state.turns.remove(at: stop)
+                return .some(.stop)
+            }
+            if state.isStopped { return .some(nil) }
+            return state.turns.isEmpty ? nil : .some(state.turns.removeFirst())
+        }
+    }
+
+    private func call(_ function: LoadFunction, _ pointer: (@convention(c) (UnsafeMutableRawPointer) -> Void)?) {
+        guard let pointer = unsafe pointer, let load = unsafe load else { return }
+        let thread = portolan_thread_number()
+        let (start, before) = (MonotonicTime.now, client.timeInside(thread))
+        client.entering(function) { unsafe pointer(load) }
+        // The client's own time is not the plugin's.
+        let time = MonotonicTime.now - start - (client.timeInside(thread) - before)
+        life.withLock { $0.turnTimes.append((function, time)) }
+    }
+
+    /// Waits until no call into the load is to come but `destroy`; `false` where that takes longer.
+    func waitUntilIdle(_ limit: Duration) -> Bool {
+        guard isMade, life.withLock(\.hasStarted) else { return true }
+        return life.wait(atMost: limit) { $0.isIdle ? true : nil } ?? false
+    }
+
+    /// Nobody wants the rest. An event-driven load gets its turn for it, a blocking one the call beside its run.
+    func stop() {
+        let (hasStarted, isIdle) = life.withLock { ($0.hasStarted, $0.isIdle) }
+        let isBlocking = handler.description.isBlocking
+        let isDue = client.state.signalling { state in
+            let isDue = hasStarted && !isIdle && !state.hasEnded
+            state.isStopped = true
+            state.stage = max(state.stage, .stopped)
+            if isDue, !isBlocking { state.turns.append(.stop) }
+            return isDue
+        }
+        if isDue, isBlocking { unsafe call(.stop, handler.description.loads.stop) }
+    }
+
+    /// The last call. Not before the load is idle.
+    ///
+    /// - Parameter poisoning: whether request and client are taken away when it has returned.
+    /// - Returns: how long it took.
+    @discardableResult
+    func destroy(poisoning: Bool = false) -> Duration {
+        let start = MonotonicTime.now
+        if let load = unsafe load {
+            client.entering(.destroy) { unsafe handler.description.loads.destroy?(load) }
+        }
+        let time = MonotonicTime.now - start
+        client.state.withLock { $0.stage = .destroyed }
+        if poisoning {
+            image.poison()
+            client.table.poison()
+        }
+        handler.instance.keep(self)
+        return time
+    }
+
+    // MARK: What came of it
+
+    var record: LoadRecord {
+        let (calls, body) = client.state.withLock { ($0.calls, $0.body) }
+        let (isIdle, turnTimes) = life.withLock { ($0.isIdle || !$0.hasStarted, $0.turnTimes) }
+        return LoadRecord(
+            calls: calls, body: body, refusal: isMade ? nil : refusals.last, isMade: isMade, isIdle: isIdle,
+            turnTimes: turnTimes.map(LoadRecord.Turn.init))
+    }
+}

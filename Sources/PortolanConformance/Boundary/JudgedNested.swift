@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// An inner load that a plugin opened through `portolan.nested/1`: the judge loads it whole, and gives it in pieces.
+@safe
+final class JudgedNested: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's turns
+    private let outer: JudgeClient
+    private let isBlocking: Bool
+    private let state = Monitor(State())
+    /// The bytes that `next` has lent.
+    private var lent: UnsafeMutableRawBufferPointer?
+    private var response: LentResponse?
+    private var error: LentError?
+
+    private struct State {
+        var outcome: Result<(Data, Response), LoadError>?
+        var offset = 0
+        var isClosed = false
+    }
+
+    /// What `next` gives at once.
+    private static let pieceSize = 64 << 10
+
+    init(_ change: Given<GivenChange>, of outer: JudgeClient, isBlocking: Bool, by loader: Loader) {
+        (self.outer, self.isBlocking) = (outer, isBlocking)
+        var request = outer.request
+        if let change = change.value {
+            if change.dropsBody { request.body = nil }
+            if change.dropsFields { request.fields = [:] }
+            if let text = change.url.text {
+                do throws(URLSyntaxError) {
+                    request.url = try URLRecord(parsing: text)
+                } catch {
+                    let failure = LoadError(.badURL, message: "the URL of the inner load does not parse: \(error)")
+                    state.withLock { $0.outcome = .failure(failure) }
+                    return
+                }
+            }
+        }
+        loader.load(request) { [self] outcome in
+            state.signalling { $0.outcome = outcome }
+            outer.state.signalling { if !$0.turns.contains(.woken) { $0.turns.append(.woken) } }
+        }
+    }
+
+    deinit { unsafe lent?.deallocate() }
+
+    // MARK: What the plugin calls
+
+    /// What came of it; `nil` where it is not there yet, and the plugin does not wait.
+    private func outcome() -> Result<(Data, Response), LoadError>? {
+        if isBlocking { return state.wait { $0.outcome } }
+        return state.withLock(\.outcome)
+    }
+
+    func getResponse(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>) -> portolan_flow {
+        if outer.state.withLock(\.isStopped) { return PORTOLAN_STOPPED }
+        switch outcome() {
+        case nil: return PORTOLAN_WAIT
+        case .failure?: return PORTOLAN_STOPPED
+        case .success(let (data, response))?:
+            let lent = self.response ?? LentResponse(response, length: data.count)
+            self.response = lent
+            unsafe place.pointee = lent.pointer
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int64 {
+        if outer.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
+        switch outcome() {
+        case nil: return Int64(PORTOLAN_WAIT.rawValue)
+        case .failure?: return Int64(PORTOLAN_STOPPED.rawValue)
+        case .success(let (data, _))?:
+            let piece = state.withLock { state in
+                let piece = data.dropFirst(state.offset).prefix(Self.pieceSize)
+                state.offset += piece.count
+                return piece
+            }
+            unsafe lent?.deallocate()
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, piece.count), alignment: 16)
+            unsafe copy.copyBytes(from: piece)
+            unsafe lent = copy
+            unsafe place.pointee = UnsafeRawPointer(copy.baseAddress)
+            return Int64(piece.count)
+        }
+    }
+
+    func getError() -> UnsafePointer<portolan_error>? {
+        if outer.state.withLock(\.isStopped) { return nil }
+        guard case .failure(let failure)? = state.withLock(\.outcome) else { return nil }
+        let lent = self.error ?? LentError(failure)
+        self.error = lent
+        return unsafe lent.pointer
+    }
+
+    /// The plugin has done with it.
+    func close() {
+        state.withLock { $0.isClosed = true }
+    }
+
+    // MARK: The table
+
+    /// The pointer that the plugin has is the object's own.
+    var handle: OpaquePointer { unsafe OpaquePointer(Unmanaged.passUnretained(self).toOpaque()) }
+
+    static func at(_ handle: OpaquePointer) -> JudgedNested {
+        unsafe Unmanaged<JudgedNested>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue()
+    }
+}
+
+/// A response as a plugin is lent it.
+@safe
+private final class LentResponse: @unchecked Sendable {  // … because it does not change
+    private let lent: Lent<portolan_response>
+    var pointer: UnsafePointer<portolan_response> { unsafe lent.pointer }
+
+    init(_ response: Response, length: Int) {
+        unsafe lent = unsafe Lent { arena in
+            var image = unsafe portolan_response()
+            unsafe image.size = UInt32(MemoryLayout<portolan_response>.size)
+            unsafe image.status = Int32(response.status?.code ?? 0)
+            unsafe image.url = arena.string(response.url.description)
+            unsafe image.mime_type = arena.string(response.mimeType?.essence)
+            unsafe image.text_encoding = arena.string(response.textEncodingName)
+            unsafe image.expected_length = Int64(length)
+            unsafe (image.fields, image.field_count) = arena.list(response.fields)
+            return unsafe image
+        }
+    }
+}
+
+/// An error as a plugin is lent it.
+@safe
+private final class LentError: @unchecked Sendable {  // … because it does not change
+    private let lent: Lent<portolan_error>
+    var pointer: UnsafePointer<portolan_error> { unsafe lent.pointer }
+
+    init(_ error: LoadError) {
+        unsafe lent = unsafe Lent { arena in
+            var image = unsafe portolan_error()
+            unsafe image.size = UInt32(MemoryLayout<portolan_error>.size)
+            unsafe image.code = error.code.rawValue
+            unsafe image.domain = arena.string(error.domain)
+            unsafe image.message = arena.string(Text.oneLine(error.message))
+            return unsafe image
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What belongs to the process and not to a plugin, counted, so that two counts can be compared.
+struct ProcessCensus: Sendable {
+    /// What each open descriptor leads to (`proc(5)`, /proc/self/fd).
+    var descriptors: [Int32: String]
+    /// Identifiers of the kernel's for each thread.
+    var threads: Set<Int32>
+    /// What `timer_create(2)` made, by its line in /proc/self/timers.
+    var timers: [String]
+    var surroundings: Surroundings
+
+    static func taken() -> Self {
+        Self(descriptors: Self.descriptors(), threads: Self.threads(), timers: Self.timers(), surroundings: .taken())
+    }
+
+    static func threads() -> Set<Int32> {
+        Set(names(in: "/proc/self/task").compactMap { Int32($0) })
+    }
+
+    static func descriptors() -> [Int32: String] {
+        var found: [Int32: String] = [:]
+        for number in names(in: "/proc/self/fd").compactMap({ Int32($0) }) {
+            if let target = link("/proc/self/fd/\(number)") { found[number] = target }
+        }
+        // The descriptor through which the list was read is closed by now, and its entry may be gone or not.
+        return found.filter { fcntl($0.key, F_GETFD) >= 0 }
+    }
+
+    private static func timers() -> [String] {
+        guard let file = unsafe fopen("/proc/self/timers", "re") else { return [] }
+        defer { unsafe fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        var lines: [String] = []
+        while unsafe fgets(&line, 256, file) != nil {
+            let text = String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if text.hasPrefix("ID:") { lines.append(text) }
+        }
+        return lines
+    }
+
+    private static func names(in folder: String) -> [String] {
+        // `try?` because a list that can't be read is an empty one to both counts.
+        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    }
+
+    private static func link(_ path: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: 512)
+        let count = unsafe readlink(path, &buffer, 511)
+        return count < 0 ? nil : String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension ProcessCensus {
+    /// What there is now and was not before: one line each.
+    func additions(since before: Self) -> [String] {
+        let opened = descriptors.keys.filter { before.descriptors[$0] == nil }.sorted()
+        let started = threads.subtracting(before.threads).count
+        let set = timers.count - before.timers.count
+        return opened.map { "descriptor \($0) (\(descriptors[$0] ?? "?")) was left open" }
+            + (started > 0 ? ["\(started) thread\(started == 1 ? " was" : "s were") left running"] : [])
+            + (set > 0 ? ["\(set) timer\(set == 1 ? " was" : "s were") left"] : [])
+    }
+
+    /// What was there before and is not any more: descriptors that belong to somebody else.
+    func losses(since before: Self) -> [String] {
+        before.descriptors.keys.filter { descriptors[$0] == nil }.sorted().map {
+            "descriptor \($0) (\(before.descriptors[$0] ?? "?")) was closed, which is another's"
+        }
+    }
+
+    /// Waits until nothing is left that was not there before, as a thread that ends takes a moment to be gone.
+    static func settledAdditions(since before: Self, within limit: Duration) -> [String] {
+        Patience.result(within: limit) {
+            let additions = taken().additions(since: before)
+            return additions.isEmpty ? .done(additions) : .notYet(additions)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What all code of a process shares, and a plugin has to leave as it found it.
+struct Surroundings: Hashable, Sendable {
+    var environment: [String: String]
+    var workingFolder: String
+    var umask: mode_t
+    var locale: String
+    var rounding: Int32
+    /// Of the calling thread.
+    var blockedSignals: Set<Int32>
+    /// The address of each signal's handler; 0 for what the system does by itself.
+    var signalHandlers: [Int32: UInt]
+
+    static func taken() -> Self {
+        let mask = Glibc.umask(0)
+        _ = Glibc.umask(mask)
+        return Self(
+            environment: ProcessInfo.processInfo.environment,
+            workingFolder: FileManager.default.currentDirectoryPath,
+            umask: mask,
+            locale: unsafe setlocale(LC_ALL, nil).map { unsafe String(cString: $0) } ?? "",
+            rounding: fegetround(),
+            blockedSignals: Self.blocked(),
+            signalHandlers: Self.handlers())
+    }
+
+    private static let signals: ClosedRange<Int32> = 1...31
+
+    private static func blocked() -> Set<Int32> {
+        var mask = sigset_t()
+        unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
+        return Set(signals.filter { unsafe sigismember(&mask, $0) == 1 })
+    }
+
+    private static func handlers() -> [Int32: UInt] {
+        var found: [Int32: UInt] = [:]
+        for signal in signals {
+            var action = sigaction()
+            guard unsafe sigaction(signal, nil, &action) == 0 else { continue }
+            // The handler's address comes first, whichever of its two types it has (`sigaction(2)`).
+            found[signal] = unsafe withUnsafeBytes(of: &action) { unsafe $0.load(as: UInt.self) }
+        }
+        return found
+    }
+
+    /// What is another now: one line each.
+    func changes(since before: Self) -> [String] {
+        var changes: [String] = []
+        let names = Set(environment.keys).union(before.environment.keys).filter { environment[$0] != before.environment[$0] }
+        if !names.isEmpty { changes.append("the environment changed: \(names.sorted().joined(separator: ", "))") }
+        if workingFolder != before.workingFolder { changes.append("the working folder is now '\(workingFolder)'") }
+        if umask != before.umask {
+            changes.append("the umask is now 0\(String(umask, radix: 8)), and was 0\(String(before.umask, radix: 8))")
+        }
+        if locale != before.locale { changes.append("the locale is now '\(locale)', and was '\(before.locale)'") }
+        if rounding != before.rounding { changes.append("the rounding mode changed") }
+        let masked = blockedSignals.symmetricDifference(before.blockedSignals)
+        if !masked.isEmpty { changes.append("the signal mask changed: \(masked.sorted().map(String.init).joined(separator: ", "))") }
+        let handled = Self.signals.filter { signalHandlers[$0] != before.signalHandlers[$0] }
+        if !handled.isEmpty { changes.append("the handlers of signals changed: \(handled.map(String.init).joined(separator: ", "))") }
+        return changes
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+/// BODY: the bytes, and what a response says of them.
+extension ConformanceCheck {
+    static let body: [ConformanceCheck] = [
+        ConformanceCheck("BODY-01") { trial throws(Unjudged) in
+            let stated = try trial.everyLoad().filter { $0.sha256 != nil && $0.needs.isEmpty && !$0.tags.contains(.hangs) }
+            guard !stated.isEmpty else { throw Unjudged("the manifest gives no digest") }
+            let instance = try trial.instance()
+            for load in stated {
+                guard let last = try trial.follow(load, of: instance).last else { continue }
+                let digest = SHA256.hexadecimal(of: last.body)
+                if digest != load.sha256 {
+                    trial.fail(
+                        "'\(load.url)' gave \(Words.count(last.body.count, "byte")) with the digest \(digest.prefix(16))…, not \(load.sha256?.prefix(16) ?? "")…"
+                    )
+                }
+            }
+            instance.end()
+        },
+        eachLoad("BODY-02") { record in
+            guard record.didFinish, let response = record.responses.last?.value, record.responses.count == 1 else { return [] }
+            if response.expectedLength < -1 { return ["the response expects \(response.expectedLength) bytes"] }
+            guard response.expectedLength >= 0, response.expectedLength != record.countedBytes else { return [] }
+            return ["the response expects \(response.expectedLength) bytes, and \(record.countedBytes) came"]
+        },
+        ConformanceCheck("BODY-03") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.succeeds) {
+                var script = Trial.script(for: load)
+                // Time in which whoever writes there does so.
+                script.whileDelivering = { index, call in if index < 8, case .data = call { Patience.watch(.milliseconds(3)) } }
+                let record = try trial.perform(trial.request(load.url), of: instance, script)
+                if record.calls.contains(where: { if case .data(_, _, true) = $0.call { true } else { false } }) {
+                    trial.fail("'\(load.url)': bytes changed while they were lent")
+                }
+            }
+            instance.end()
+        },
+        eachLoad("BODY-04") { record in
+            for call in record.calls {
+                if case .data(let count, false, _) = call.call {
+                    return ["did_load was given \(UInt(bitPattern: count)) bytes, and not all of them can be read"]
+                }
+            }
+            return []
+        },
+        eachLoad("BODY-06", .empty) { record in
+            record.didFinish && record.responses.count == 1 && record.body.isEmpty ? [] : ["an empty body came as \(record.summary)"]
+        },
+        eachLoad("BODY-09") { record in
+            record.responses.compactMap(\.value).flatMap { response -> [String] in
+                var findings: [String] = []
+                if response.mimeType.bytes != nil,
+                    response.mimeType.text.flatMap({ MIMEType(parsing: $0) })?.essence.utf8.count != response.mimeType.bytes?.count
+                {
+                    findings.append("the MIME type is \(response.mimeType.quoted)")
+                }
+                if response.charset.bytes != nil, response.charset.text.map(Text.isToken) != true {
+                    findings.append("the charset is \(response.charset.quoted)")
+                }
+                return findings
+            }
+        },
+        ConformanceCheck("BODY-10") { trial throws(Unjudged) in
+            let cut = try trial.loads(.fails).filter { ["truncated", "connectionLost"].contains($0.error) }
+            guard !cut.isEmpty else { throw Unjudged("the manifest names no URL whose body is cut short (truncated, connectionLost)") }
+            let instance = try trial.instance()
+            for load in cut {
+                if try trial.follow(load, of: instance).last?.didFinish == true {
+                    trial.fail("'\(load.url)', whose body is cut short, finished as if it were whole")
+                }
+            }
+            instance.end()
+        },
+        eachLoad("BODY-11") { record in
+            record.responses.compactMap(\.value).compactMap { response in
+                guard response.url.bytes != nil else { return nil }
+                // `try?` because only whether it parses is asked.
+                let parses = response.url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
+                return parses ? nil : "the response's URL is \(response.url.quoted)"
+            }
+        },
+    ]
+}
+
+extension LoadRecord {
+    /// The bytes that were counted, whether they could be read or not.
+    fileprivate var countedBytes: Int64 {
+        calls.reduce(0) { sum, call in if case .data(let count, _, _) = call.call { sum &+ Int64(count) } else { sum } }
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// CANON: the canonical form, and which stored responses may serve what.
+extension ConformanceCheck {
+    static let canonicalForm: [ConformanceCheck] = [
+        ConformanceCheck("CANON-01") { trial throws(Unjudged) in
+            try trial.eachHandled { handler, request throws(Unjudged) in
+                let form = try handler.canonicalForm(of: request)
+                let canonical = try trial.applying(form.given.first, to: request)
+                let again = try trial.applying(handler.canonicalForm(of: canonical).given.first, to: canonical)
+                if again.url != canonical.url || again.method != canonical.method || again.fields != canonical.fields {
+                    trial.fail(
+                        "the canonical form of \(request.url.shortDescription) is \(canonical.url.shortDescription), and the form of that is "
+                            + "\(again.url.shortDescription)")
+                }
+            }
+        },
+        ConformanceCheck("CANON-02") { trial throws(Unjudged) in
+            try trial.eachHandled { handler, plain throws(Unjudged) in
+                var request = plain
+                request.method = .post
+                request.body = .bytes([1, 2, 3])
+                request.fields[.accept] = "text/plain"
+                request.properties["org.example.judge"] = .text("kept")
+                guard let change = try handler.canonicalForm(of: request).given.first?.value else { return }
+                let url = request.url.shortDescription
+                if let method = change.method.text, method != "POST" {
+                    trial.fail("the canonical form of '\(url)' changes POST to '\(method)'")
+                }
+                if change.dropsBody { trial.fail("the canonical form of '\(url)' drops the body") }
+                if change.dropsFields { trial.fail("the canonical form of '\(url)' drops the fields") }
+                if let field = change.fields?.first(where: { $0.changes(request.fields) }) {
+                    trial.fail("the canonical form of '\(url)' changes the field \(field.name.quoted)")
+                }
+                if let name = change.propertyNames?.first {
+                    trial.fail("the canonical form of '\(url)' changes the property \(name.quoted)")
+                }
+            }
+        },
+        ConformanceCheck("CANON-03") { trial throws(Unjudged) in
+            try trial.eachHandled { handler, request throws(Unjudged) in
+                guard let change = try handler.canonicalForm(of: request).given.first else { return }
+                let canonical = try trial.applying(change, to: request)
+                let scheme = String(canonical.url.scheme)
+                let isDeclared = handler.description.takesAnyScheme || handler.description.schemes.contains { $0.text == scheme }
+                let isTaken = try handler.canInit(canonical)
+                guard isDeclared, isTaken else {
+                    return trial.fail("the handler does not take \(canonical.url.shortDescription), which it gives as the canonical form")
+                }
+            }
+        },
+        ConformanceCheck("CANON-04") { trial throws(Unjudged) in
+            try trial.eachHandler { handler, requests throws(Unjudged) in
+                let some = requests.prefix(12)
+                for a in some {
+                    if try !handler.isCacheEquivalent(a, a) { trial.fail("\(a.url.shortDescription) is not equivalent to itself") }
+                    for b in some where try handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
+                        trial.fail("\(a.url.shortDescription) and \(b.url.shortDescription) are equivalent one way round only")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("CANON-05") { trial throws(Unjudged) in
+            try trial.eachHandler { handler, requests throws(Unjudged) in
+                for (index, a) in requests.prefix(12).enumerated() {
+                    for b in requests.prefix(12).dropFirst(index + 1) where a.url.paths != b.url.paths {
+                        if try handler.isCacheEquivalent(a, b) {
+                            trial.fail("\(a.url.shortDescription) and \(b.url.shortDescription) are said to be equivalent")
+                        }
+                    }
+                }
+            }
+        },
+        ConformanceCheck("CANON-06") { trial throws(Unjudged) in
+            var forms: [(JudgedForm, Request)] = []
+            try trial.eachHandled { handler, request throws(Unjudged) in
+                forms.append((try handler.canonicalForm(of: request), request))
+                Patience.watch(.milliseconds(5))
+            }
+            Patience.watch(.milliseconds(30))
+            for (form, request) in forms {
+                let url = request.url.shortDescription
+                if form.given.count > 1 { trial.fail("the canonical form of '\(url)' was given \(form.given.count) times") }
+                if form.late > 0 { trial.fail("the canonical form of '\(url)' was given after the function had returned") }
+                if form.strange > 0 { trial.fail("the canonical form of '\(url)' was given from another thread") }
+            }
+        },
+    ]
+}
+
+extension GivenField {
+    /// Whether giving it makes other fields than `fields`.
+    fileprivate func changes(_ fields: HTTPFields) -> Bool {
+        guard let name = name.text.flatMap({ HTTPField.Name($0) }) else { return true }
+        return fields[name] != value.text
+    }
+}
+
+extension URLRecord {
+    /// What of it says which resource it is, the query left out.
+    fileprivate var paths: [String] {
+        let text = description.prefix { $0 != "#" }
+        return [String(text.prefix { $0 != "?" })]
+    }
+}
+
+extension Trial {
+    /// Calls `body` with each URL of the manifest, and the handler that takes it.
+    fileprivate func eachHandled(_ body: (JudgedHandler, Request) throws(Unjudged) -> Void) throws(Unjudged) {
+        let instance = try instance()
+        defer { instance.end() }
+        for load in try loads(.any) {
+            let request = try request(load.url)
+            if let handler = try handler(for: request, of: instance) { try body(handler, request) }
+        }
+    }
+
+    /// Calls `body` with each handler, and all URLs of the manifest that it takes.
+    fileprivate func eachHandler(_ body: (JudgedHandler, [Request]) throws(Unjudged) -> Void) throws(Unjudged) {
+        let instance = try instance()
+        defer { instance.end() }
+        let requests = try loads(.any).map { load throws(Unjudged) in try request(load.url) }
+        for description in instance.plugin.handlers {
+            let handler = JudgedHandler(instance: instance, description: description)
+            var own: [Request] = []
+            for request in requests
+            where description.takesAnyScheme || description.schemes.contains(where: { $0.text == String(request.url.scheme) }) {
+                if try handler.canInit(request) { own.append(request) }
+            }
+            try body(handler, own)
+        }
+    }
+
+    /// The request with what a plugin says is different.
+    fileprivate func applying(_ change: Given<GivenChange>?, to request: Request) throws(Unjudged) -> Request {
+        guard let change = change?.value else { return request }
+        var result = request
+        if let text = change.url.text { result.url = try self.request(text).url }
+        if let method = change.method.text.flatMap({ HTTPRequest.Method($0) }) { result.method = method }
+        if change.dropsFields { result.fields = [:] }
+        for field in change.fields ?? [] {
+            if let name = field.name.text.flatMap({ HTTPField.Name($0) }) { result.fields[name] = field.value.text }
+        }
+        return result
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import FoundationEssentials
+import PortolanCore
+import PortolanPlugins
+
+/// DESC: what a library says of itself, and what opening it does.
+extension ConformanceCheck {
+    static let descriptor: [ConformanceCheck] = [
+        ConformanceCheck("DESC-01") { trial throws(Unjudged) in
+            do throws(Unjudged) {
+                _ = try JudgedLibrary(at: trial.subject.library)
+            } catch {
+                trial.fail("dlopen(3) refuses it: \(error.reason)")
+            }
+        },
+        ConformanceCheck("DESC-02") { trial throws(Unjudged) in
+            guard unsafe try trial.library().entry != nil else { return trial.fail("it does not export portolan_plugin_entry") }
+            let others = try LibraryFile(at: trial.subject.library).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
+            guard let first = others.first else { return }
+            trial.warn(
+                "it exports \(others.count) more name\(others.count == 1 ? "" : "s"), as '\(first)'; compile with -fvisibility=hidden")
+        },
+        ConformanceCheck("DESC-03") { trial throws(Unjudged) in
+            let entry = unsafe try trial.entry()
+            let given = try Parallel.results(threads: 8) { _ in
+                (0..<100).map { _ in unsafe UInt(bitPattern: entry(PORTOLAN_ABI_MAJOR)) }
+            }
+            let addresses = Set(given.joined())
+            if addresses.count > 1 { trial.fail("800 calls from 8 threads gave \(addresses.count) different descriptors") }
+        },
+        ConformanceCheck("DESC-04") { trial throws(Unjudged) in
+            let entry = unsafe try trial.entry()
+            for major in [0, PORTOLAN_ABI_MAJOR + 1, PORTOLAN_ABI_MAJOR + 7, .max] where unsafe entry(major) != nil {
+                trial.fail("a host of major version \(major) gets a descriptor, not NULL")
+            }
+            guard let plugin = unsafe entry(PORTOLAN_ABI_MAJOR) else {
+                return trial.fail("a host of major version \(PORTOLAN_ABI_MAJOR) gets NULL")
+            }
+            let stated = try unsafe DescribedPlugin(plugin).functions.abi_major
+            if stated != PORTOLAN_ABI_MAJOR { trial.fail("the descriptor says that it is of major version \(stated)") }
+        },
+        ConformanceCheck("DESC-05") { trial throws(Unjudged) in
+            guard let pointer = unsafe try trial.entry()(PORTOLAN_ABI_MAJOR) else {
+                throw Unjudged("the entry function gives NULL (DESC-04)")
+            }
+            let plugin: DescribedPlugin
+            do throws(Unjudged) { plugin = try unsafe DescribedPlugin(pointer) } catch {
+                return trial.fail("the descriptor is NULL, can't be read, or has a size under version 1's")
+            }
+            trial.fail(plugin.flaws)
+            guard plugin.flaws.isEmpty else { return }
+            // What is lent ends where a page ends: reading beyond it is the end of this process.
+            trial.lendsFlush = true
+            let instance = try trial.instance(of: plugin)
+            defer { instance.end() }
+            for load in try trial.loads(.any) {
+                for record in try trial.follow(load, of: instance) {
+                    for call in record.calls { trial.fail(call.call.unwhole.map { "'\(load.url)': \($0)" }) }
+                    if case .short(let size)? = record.refusal { trial.fail("'\(load.url)': the refusal's error has the size \(size)") }
+                }
+            }
+        },
+        ConformanceCheck("DESC-06") { trial throws(Unjudged) in
+            let plugin = try trial.plugin()
+            let names = [("the plugin", plugin.identifier)] + plugin.handlers.enumerated().map { ("handler \($0)", $1.identifier) }
+            for (what, identifier) in names where identifier.text.map(Text.isReverseDNS) != true {
+                trial.fail("the identifier of \(what) is \(identifier.quoted)")
+            }
+        },
+        ConformanceCheck("DESC-07") { trial throws(Unjudged) in
+            let plugin = unsafe try trial.plugin().functions
+            let (version, name, vendor) = unsafe (GivenText(plugin.version), GivenText(plugin.name), GivenText(plugin.vendor))
+            if version.text.flatMap(SemanticVersion.init) == nil {
+                trial.fail("the version is \(version.quoted), which is no semantic version")
+            }
+            for (what, text) in [("name", name), ("vendor", vendor)] where text.text?.isEmpty != false {
+                trial.fail("the \(what) is \(text.quoted)")
+            }
+        },
+        ConformanceCheck("DESC-08") { trial throws(Unjudged) in
+            for (index, handler) in try trial.plugin().handlers.enumerated() where !handler.takesAnyScheme {
+                let schemes = handler.schemes
+                if schemes.isEmpty { trial.fail("handler \(index) names no scheme, and is no interposer") }
+                for (place, scheme) in schemes.enumerated() {
+                    if scheme.text.map(Text.isScheme) != true {
+                        trial.fail("handler \(index) names \(scheme.quoted), which is no scheme in lower case")
+                    }
+                    if schemes[..<place].contains(scheme) { trial.fail("handler \(index) names \(scheme.quoted) twice") }
+                }
+            }
+        },
+        ConformanceCheck("DESC-09") { trial throws(Unjudged) in
+            let before = ProcessCensus.taken()
+            let library = try trial.library()
+            if let entry = unsafe library.entry {
+                _ = unsafe entry(PORTOLAN_ABI_MAJOR)
+                _ = unsafe entry(.max)
+            }
+            let after = ProcessCensus.taken()
+            trial.fail(after.additions(since: before) + after.losses(since: before))
+            trial.fail(after.surroundings.changes(since: before.surroundings))
+        },
+        ConformanceCheck("DESC-10") { trial throws(Unjudged) in
+            let start = MonotonicTime.now
+            _ = try trial.description()
+            let time = MonotonicTime.now - start
+            if time > .milliseconds(100) { trial.warn("opening and describing took \(Words.time(time))") }
+        },
+        ConformanceCheck("DESC-11") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            defer { instance.end() }
+            guard let ask = unsafe instance.plugin.functions.extension else { return }
+            for name in ["org.example.unknown/1", "", "portolan.nested/1", "portolan.nested/99", String(repeating: "x", count: 4096)]
+            where unsafe name.withCString({ unsafe ask(instance.state, $0) }) != nil {
+                // One that the plugin may well have is not unknown to it.
+                if !name.hasPrefix("portolan.") { trial.fail("it gives a table for '\(name.prefix(40))', which nobody has defined") }
+            }
+        },
+        ConformanceCheck("DESC-12") { trial throws(Unjudged) in
+            let file = try LibraryFile(at: trial.subject.library)
+            for name in file.needed where name.lowercased().hasPrefix("libportolan") && !name.hasPrefix("libPortolanPluginKit") {
+                trial.fail("it needs \(name), a module of the host")
+            }
+            for folder in file.runPaths {
+                if let reason = RunPath.objection(to: folder) { trial.fail("its run path has '\(folder)', \(reason)") }
+            }
+        },
+        ConformanceCheck("DESC-13") { trial throws(Unjudged) in
+            let first = try trial.instance()
+            let copy = try LibraryCopy(of: trial.subject.library)
+            guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
+                return trial.fail("a copy of the library gives no descriptor while the original is open")
+            }
+            let second = try unsafe JudgedInstance.start(DescribedPlugin(pointer), trial.configuration(), on: trial.bench)
+            guard case .started(let other) = second else {
+                return trial.fail("an instance of a copy does not start while the original runs")
+            }
+            for load in try trial.loads(.succeeds).prefix(3) {
+                let bodies = try [first, other, first].map { instance throws(Unjudged) in try trial.follow(load, of: instance).last?.body }
+                if Set(bodies).count > 1 { trial.fail("'\(load.url)' gives other bytes through the original than through its copy") }
+            }
+            other.end()
+            first.end()
+        },
+    ]
+}
+
+extension ClientCall {
+    /// What of it can't be read as the headers have it; one line each.
+    fileprivate var unwhole: [String] {
+        func word<Value>(_ what: String, _ given: Given<Value>, isNeeded: Bool) -> [String] {
+            switch given {
+            case .whole: []
+            case .missing: isNeeded ? ["\(function) was given no \(what)"] : []
+            case .short(let size): ["\(function) was given a \(what) of size \(size); set it with sizeof"]
+            case .unreadable: ["\(function) was given a \(what) that can't be read"]
+            }
+        }
+        switch self {
+        case .interim(let response), .response(let response):
+            return word("portolan_response", response, isNeeded: true)
+                + (response.value.map { $0.fields == nil ? ["\(function): the fields are counted, and can't be read"] : [] } ?? [])
+        // That an error is missing is ORDER-11's.
+        case .failure(let error): return word("portolan_error", error, isNeeded: false)
+        case .redirect(let change, let response):
+            return word("portolan_change", change, isNeeded: true) + word("portolan_response", response, isNeeded: false)
+        case .challenge(let challenge): return word("portolan_challenge", challenge, isNeeded: true)
+        case .trailers(nil): return ["\(function): the fields are counted, and can't be read"]
+        default: return []
+        }
+    }
+}

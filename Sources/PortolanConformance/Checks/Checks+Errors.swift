@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// ERR: what a load says when it fails.
+extension ConformanceCheck {
+    static let errors: [ConformanceCheck] = [
+        ConformanceCheck("ERR-01") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.fails) where !load.tags.contains(.redirects) {
+                guard let stated = load.error, let last = try trial.follow(load, of: instance).last else { continue }
+                guard let error = last.failure?.value else {
+                    trial.fail(
+                        "'\(load.url)' is said to fail with \(stated), and \(last.didFinish ? "finished" : "gave no readable error")")
+                    continue
+                }
+                let name = error.domain.text.map { "\($0):\(error.code)" } ?? LoadError.Code(rawValue: error.code).description
+                if name != stated { trial.fail("'\(load.url)' is said to fail with \(stated), and failed with \(name)") }
+            }
+            instance.end()
+        },
+        eachLoad("ERR-02") { record in
+            guard let message = record.failure?.value?.message else { return [] }
+            guard let text = message.text else { return ["the message is \(message.quoted), which is no UTF-8"] }
+            if text.isEmpty || text.utf8.count > 4096 { return ["the message has \(text.utf8.count) bytes; it has to have 1 to 4096"] }
+            return text.unicodeScalars.contains(where: Text.isBreaking) ? ["the message is not one line: \(message.quoted)"] : []
+        },
+        eachLoad("ERR-03") { record in
+            guard let error = record.failure?.value else { return [] }
+            if error.domain.bytes != nil {
+                return error.domain.text.map(Text.isReverseDNS) == true ? [] : ["the error's domain is \(error.domain.quoted)"]
+            }
+            let isPublished = LoadError.Code.published.contains { $0.code.rawValue == error.code }
+            let isTheHosts = error.code <= PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue
+            return isPublished && !isTheHosts ? [] : ["the code \(error.code) is none that is published for plugins"]
+        },
+        ConformanceCheck("ERR-05") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let (user, password) = ("judge-u5er", "judge-s3cret")
+            var judged = 0
+            for load in try trial.loads(.any) {
+                guard let start = load.url.range(ofFirst: "://") else { continue }
+                let text = load.url[..<start] + "\(user):\(password)@" + load.url[start...]
+                guard let request = try? trial.request(String(text)),  // because not every URL has room for a user
+                    try trial.handler(for: request, of: instance) != nil
+                else { continue }
+                guard let error = try trial.perform(request, of: instance, Trial.script(for: load)).failure?.value else { continue }
+                judged += 1
+                for message in [error.message] + error.causes.map(\.message) {
+                    let shown = String(decoding: message.bytes ?? [], as: UTF8.self)
+                    if shown.contains(password) {
+                        trial.fail("a load of '\(load.url)' with a password in its URL failed, and its message shows the password")
+                    }
+                }
+            }
+            let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
+            if !logged.isEmpty { trial.fail("a password of a URL stands in \(Words.count(logged.count, "log line"))") }
+            instance.end()
+            if judged == 0 { throw Unjudged("no URL of the manifest has a host and fails with a user in front of it") }
+        },
+        ConformanceCheck("ERR-06") { trial throws(Unjudged) in
+            let plugin = try trial.plugin()
+            let loads = try trial.loads(.any)
+            let written = try OutputCapture.bytes { () throws(Unjudged) in
+                let instance = try trial.instance(of: plugin)
+                for load in loads { _ = try trial.follow(load, of: instance) }
+                instance.end()
+            }
+            for (name, bytes) in written where !bytes.isEmpty {
+                trial.fail("it wrote to standard \(name): '\(Text.oneLine(String(decoding: bytes, as: UTF8.self), limit: 80))'")
+            }
+        },
+    ]
+}
+
+extension String {
+    /// Where the first `text` in it ends.
+    fileprivate func range(ofFirst text: String) -> Index? {
+        var rest = self[...]
+        while !rest.isEmpty {
+            if rest.hasPrefix(text) { return rest.index(rest.startIndex, offsetBy: text.count) }
+            rest = rest.dropFirst()
+        }
+        return nil
+    }
+}

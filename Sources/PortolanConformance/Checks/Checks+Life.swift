@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// LIFE: from the making of a load to its destruction.
+extension ConformanceCheck {
+    static let life: [ConformanceCheck] = [
+        ConformanceCheck("LIFE-01") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.any) {
+                let made = try trial.make(trial.request(load.url), of: instance)
+                Patience.watch(.milliseconds(5))
+                for event in made.record.events {
+                    trial.fail("'\(load.url)': \(event.call.function) was called while the load was being made")
+                }
+                made.destroy()
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-02") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.everyLoad() where load.needs.isEmpty && !load.tags.contains(.hangs) {
+                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                try made.start()
+                guard made.waitUntilIdle(trial.patience) else {
+                    trial.fail("'\(load.url)' did not end within \(Words.time(trial.patience)): \(made.record.summary)")
+                    continue
+                }
+                made.destroy()
+            }
+        },
+        ConformanceCheck("LIFE-03") { trial throws(Unjudged) in
+            var seen = false
+            try trial.eachRecord(.any) { load, record throws(Unjudged) in
+                for turn in record.turnTimes where turn.function != .run {
+                    seen = true
+                    if turn.time > .milliseconds(50) {
+                        trial.fail("'\(load.url)': \(turn.function.rawValue) returned after \(Words.time(turn.time))")
+                    }
+                }
+            }
+            if !seen { throw Unjudged("it does not apply: every load of the manifest blocks") }
+        },
+        ConformanceCheck("LIFE-04") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.any) {
+                let made = try trial.make(trial.request(load.url), of: instance)
+                made.stop()
+                Patience.watch(.milliseconds(10))
+                let before = made.record.events.count
+                made.destroy()
+                // What comes while it is made is LIFE-01's, and what comes while it is destroyed is ORDER-06's.
+                let events = made.record.events.prefix(before).filter { $0.within != .make }
+                for event in events {
+                    trial.fail("'\(load.url)': \(event.call.function) was called, and the load was stopped before its start")
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-05") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            var isJudged = false
+            for load in try trial.loads(.succeeds) {
+                let slot = Mutex<JudgedLoad?>(nil)
+                let returned = Monitor<Bool?>(nil)
+                var script = Trial.script(for: load)
+                script.whileDelivering = { _, call in
+                    guard call == .finish, let made = slot.withLock({ $0 }) else { return }
+                    let isLate = made.stopsElsewhere(returned)
+                    if isLate { returned.signalling { $0 = $0 ?? false } }
+                }
+                let made = try trial.make(trial.request(load.url), of: instance, script)
+                guard made.handler.description.isBlocking else {
+                    made.destroy()
+                    continue
+                }
+                isJudged = true
+                slot.withLock { $0 = made }
+                try made.start()
+                guard made.waitUntilIdle(trial.patience) else {
+                    guard made.record.didFinish else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    trial.fail("'\(load.url)': run did not return after a stop that came while it was finishing")
+                    continue
+                }
+                if returned.withLock({ $0 }) == false { trial.fail("'\(load.url)': a stop beside did_finish did not return") }
+                made.destroy()
+                slot.withLock { $0 = nil }
+            }
+            instance.end()
+            if !isJudged { throw Unjudged("it does not apply: its loads do not block") }
+        },
+        ConformanceCheck("LIFE-06") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.hangs) {
+                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                try made.start()
+                Patience.watch(.milliseconds(50))
+                if made.waitUntilIdle(.zero) { throw Unjudged("'\(load.url)' is tagged hangs, and ended by itself") }
+                made.stop()
+                if made.waitUntilIdle(.seconds(1)) {
+                    made.destroy()
+                } else {
+                    trial.fail("'\(load.url)' went on waiting for a second after it was stopped")
+                }
+            }
+        },
+        ConformanceCheck("LIFE-07") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let loads = try trial.loads(.any)
+            func cycle(_ start: Bool) throws(Unjudged) {
+                for load in loads {
+                    let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                    if start { try made.start() }
+                    made.stop()
+                    guard made.waitUntilIdle(trial.shortPatience) else {
+                        throw Unjudged("'\(load.url)' did not end after a stop (LIFE-06)")
+                    }
+                    made.destroy()
+                }
+            }
+            for (what, start) in [("destroyed without a start, or refused", false), ("destroyed right after a stop", true)] {
+                try cycle(start)
+                let before = ProcessCensus.taken()
+                for _ in 0..<4 { try cycle(start) }
+                trial.fail(ProcessCensus.settledAdditions(since: before, within: .seconds(1)).map { "loads that were \(what): \($0)" })
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-08") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let loads = try trial.loads(.succeeds)
+            for load in loads + loads {
+                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                try made.start()
+                guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                made.destroy(poisoning: true)
+                Patience.watch(.milliseconds(20))
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-09") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.succeeds) {
+                let request = try trial.request(load.url)
+                let alone = try trial.perform(request, of: instance, Trial.script(for: load)).body
+                // At the response, and then among the bytes.
+                for place in 0..<3 {
+                    var script = Trial.script(for: load)
+                    let second = try trial.make(request, of: instance, script)
+                    let patience = trial.patience
+                    script.whileDelivering = { index, _ in
+                        guard index == place else { return }
+                        // `try?` because a check can't be left from here: that it did not start shows in its bytes.
+                        try? second.start()
+                        _ = second.waitUntilIdle(patience)
+                    }
+                    let first = try trial.perform(request, of: instance, script)
+                    guard second.waitUntilIdle(.zero) else {
+                        trial.fail("'\(load.url)': a second load did not end that was made while the first ran")
+                        break
+                    }
+                    second.destroy()
+                    guard first.events.count > place else { break }
+                    if first.body != alone { trial.fail("'\(load.url)' gives other bytes where a second load of it runs meanwhile") }
+                    if second.record.body != alone { trial.fail("'\(load.url)', loaded while a first load of it runs, gives other bytes") }
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-10") { trial throws(Unjudged) in
+            let stable = try trial.loads(.succeeds).filter { $0.sha256 != nil }
+            guard !stable.isEmpty else { throw Unjudged("the manifest gives no digest, so no URL is said to be stable") }
+            let instance = try trial.instance()
+            for load in stable {
+                let results = try (0..<4).map { _ throws(Unjudged) in
+                    let record = try trial.perform(trial.request(load.url), of: instance, Trial.script(for: load))
+                    return LoadResult(record)
+                }
+                if Set(results).count > 1 { trial.fail("four loads of '\(load.url)', one after another, did not come to the same") }
+            }
+            instance.end()
+        },
+        ConformanceCheck("LIFE-11") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.any) {
+                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                try made.start()
+                guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                let time = made.destroy()
+                if time > .seconds(1) { trial.fail("'\(load.url)': destroy returned after \(Words.time(time))") }
+            }
+            instance.end()
+        },
+    ]
+}
+
+/// What a caller sees of a load.
+private struct LoadResult: Hashable {
+    let responses: [Given<GivenResponse>]
+    let body: [UInt8]
+    let didFinish: Bool
+
+    init(_ record: LoadRecord) {
+        (responses, body, didFinish) = (record.responses, record.body, record.didFinish)
+    }
+}
+
+extension JudgedLoad {
+    /// Stops it on another thread, and waits for that for a second.
+    ///
+    /// - Returns: whether it took longer.
+    func stopsElsewhere(_ returned: Monitor<Bool?>) -> Bool {
+        // `try?` because without a thread nothing is stopped, and nothing late.
+        try? PlatformThread.start { [self] in
+            stop()
+            returned.signalling { $0 = true }
+        }
+        return returned.wait(atMost: .seconds(1)) { $0 } == nil
+    }
+}

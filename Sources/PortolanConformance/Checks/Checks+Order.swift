@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// ORDER: which events come, and in which order.
+extension ConformanceCheck {
+    static let order: [ConformanceCheck] = [
+        eachLoad("ORDER-01") { record in
+            guard let first = record.told.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
+            else { return [] }
+            return ["\(first.call.function) came before any response"]
+        },
+        eachLoad("ORDER-02") { record in
+            let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
+            // What follows a redirect that was taken is ORDER-04's.
+            let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
+            if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
+            return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, and nobody had stopped it"] : []
+        },
+        eachLoad("ORDER-03") { record in
+            guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
+            let after = record.calls[(end + 1)...].filter {
+                $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
+            }
+            return after.first.map { ["\($0.call.function) came after \(record.calls[end].call.function)"] } ?? []
+        },
+        ConformanceCheck("ORDER-04") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.redirects) {
+                let request = try trial.request(load.url)
+                var script = Trial.script(for: load)
+                let taken = try trial.perform(request, of: instance, script)
+                if let place = taken.calls.firstIndex(where: \.isTakenRedirect),
+                    let late = taken.calls[(place + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy })
+                {
+                    trial.fail("'\(load.url)': \(late.call.function) came after a redirect that was taken")
+                }
+                script.takesRedirects = false
+                let kept = try trial.perform(request, of: instance, script)
+                guard let place = kept.calls.firstIndex(where: { if case .redirect = $0.call { true } else { false } }) else { continue }
+                let rest = kept.calls[place...]
+                if !rest.contains(where: { $0.isResponse || $0.isFailure }) {
+                    trial.fail("'\(load.url)': after a redirect that was not taken came neither its response nor a failure")
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("ORDER-05") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.any) {
+                var script = Trial.script(for: load)
+                // Time in which another call can come.
+                script.whileDelivering = { index, _ in if index < 6 { Patience.watch(.milliseconds(2)) } }
+                let record = try trial.perform(trial.request(load.url), of: instance, script)
+                guard let second = record.events.first(where: { $0.overlaps > 0 }) else { continue }
+                trial.fail("'\(load.url)': \(second.call.function) was called while another call of the client ran")
+            }
+            instance.end()
+        },
+        ConformanceCheck("ORDER-06") { trial throws(Unjudged) in
+            try trial.eachRecord(.any) { load, record throws(Unjudged) in
+                for event in record.events {
+                    guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { continue }
+                    trial.fail("'\(load.url)': \(event.call.function) was called from within \(function.rawValue)")
+                }
+            }
+        },
+        ConformanceCheck("ORDER-07") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.any).prefix(8) {
+                let request = try trial.request(load.url)
+                let whole = try trial.perform(request, of: instance, Trial.script(for: load)).events
+                var seen: Set<String> = []
+                for (index, event) in whole.enumerated() where seen.insert(event.call.function).inserted {
+                    var script = Trial.script(for: load)
+                    script.stopsAt = index
+                    let made = try trial.make(request, of: instance, script)
+                    try made.start()
+                    if made.waitUntilIdle(trial.shortPatience) {
+                        made.destroy()
+                    } else {
+                        trial.fail("'\(load.url)' did not come to rest after it was stopped from within \(event.call.function)")
+                    }
+                }
+            }
+            instance.end()
+        },
+        ConformanceCheck("ORDER-08") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.any) {
+                let request = try trial.request(load.url)
+                guard let handler = try trial.handler(for: request, of: instance), !handler.description.isMultipart else { continue }
+                let count = try trial.perform(request, of: instance, Trial.script(for: load)).responses.count
+                if count > 1 { trial.fail("'\(load.url)' had \(count) responses, and its handler does not declare PORTOLAN_MULTIPART") }
+            }
+            instance.end()
+        },
+        ConformanceCheck("ORDER-09") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let pieces = (0..<7).map { piece in [UInt8](repeating: UInt8(piece), count: 1 + piece * 1000) }
+            let length = Int64(pieces.reduce(0) { $0 + $1.count })
+            for load in try trial.loads(.uploads) {
+                var request = try trial.request(load.url)
+                request.method = .post
+                request.body = .bytes(Array(pieces.joined()))
+                var script = Trial.script(for: load)
+                script.body = pieces
+                var last: Int64 = 0
+                for call in try trial.perform(request, of: instance, script).calls {
+                    if call.call == .rewind { last = 0 }
+                    guard case .sent(let total) = call.call else { continue }
+                    if total < last { trial.fail("'\(load.url)': did_send said \(total) after \(last)") }
+                    if total > length { trial.fail("'\(load.url)': did_send said \(total) of a body of \(length) bytes") }
+                    last = total
+                }
+            }
+            instance.end()
+        },
+        eachLoad("ORDER-10") { record in
+            record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, and none was offered"] : []
+        },
+        eachLoad("ORDER-11") { record in
+            if record.failure == .missing { return ["it failed without an error"] }
+            return record.refusal == nil && !record.isMade ? ["make gave no load, and no error"] : []
+        },
+        ConformanceCheck("ORDER-12") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let loads = try trial.loads(.any)
+            var made: [(ConformanceLoad, JudgedLoad)] = []
+            for load in loads {
+                for stopsAt in [nil, 0, 1] {
+                    var script = Trial.script(for: load)
+                    script.stopsAt = stopsAt
+                    let one = try trial.make(trial.request(load.url), of: instance, script)
+                    try one.start()
+                    guard one.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    one.destroy()
+                    made.append((load, one))
+                }
+            }
+            Patience.watch(.milliseconds(100))
+            for (load, one) in made {
+                for call in one.record.calls where call.stage == .destroyed {
+                    trial.fail("'\(load.url)': \(call.call.function) was called after destroy had returned")
+                }
+            }
+            instance.end()
+        },
+        eachLoad("ORDER-13") { record in
+            var findings: [String] = []
+            var (hasResponse, hasTrailers) = (false, false)
+            for call in record.told {
+                switch call.call {
+                case .interim(let response):
+                    if hasResponse { findings.append("an interim response came after the response") }
+                    if let status = response.value?.status, !(100...199).contains(status) {
+                        findings.append("an interim response has the status \(status)")
+                    }
+                case .response(let response):
+                    hasResponse = true
+                    if let status = response.value?.status, status != 0, !(200...999).contains(status) {
+                        findings.append("the response has the status \(status)")
+                    }
+                case .trailers:
+                    if hasTrailers { findings.append("trailers came twice") }
+                    hasTrailers = true
+                case .data: if hasTrailers { findings.append("data came after the trailers") }
+                default: break
+                }
+            }
+            return findings
+        },
+    ]
+
+    /// A check of every URL that the manifest names and that ends, by what came of it.
+    static func eachLoad(
+        _ id: String, _ scenario: ConformanceRule.Scenario = .any, _ look: @escaping @Sendable (LoadRecord) -> [String]
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { trial throws(Unjudged) in
+            try trial.eachRecord(scenario) { load, record throws(Unjudged) in
+                trial.fail(look(record).map { "'\(load.url)': \($0)" })
+            }
+        }
+    }
+}
+
+extension LoadRecord {
+    /// What came before the first end, in the load's own time.
+    fileprivate var told: ArraySlice<RecordedCall> {
+        let own = calls.filter { $0.call.isEvent && $0.within != .make && $0.within != .destroy }
+        guard let end = own.firstIndex(where: { $0.call == .finish || $0.isFailure || $0.isTakenRedirect }) else { return own[...] }
+        return own[...end]
+    }
+}
+
+extension RecordedCall {
+    fileprivate var isResponse: Bool { if case .response = call { true } else { false } }
+    fileprivate var isFailure: Bool { if case .failure = call { true } else { false } }
+    fileprivate var isConfirmation: Bool { call == .confirmed }
+    fileprivate var isTakenRedirect: Bool { if case .redirect = call { answer == -1 } else { false } }
+
+    fileprivate var isBodyOrFinish: Bool {
+        switch call {
+        case .data(let count, _, _): count != 0
+        case .trailers, .finish: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A structure that begins with its size, as a plugin gave it.
+enum Given<Value> {
+    case missing
+    /// It says a size that does not cover version 1.
+    case short(UInt32)
+    case unreadable
+    case whole(Value)
+
+    var value: Value? {
+        if case .whole(let value) = self { value } else { nil }
+    }
+}
+
+extension Given: Equatable where Value: Equatable {}
+extension Given: Hashable where Value: Hashable {}
+extension Given: Sendable where Value: Sendable {}
+
+extension Given {
+    /// What is at `pointer`, of which no byte is read that can't be or that its `size` does not cover.
+    init<Root>(_ pointer: UnsafePointer<Root>?, _ read: (Root) -> Value) {
+        guard let pointer = unsafe pointer else {
+            self = .missing
+            return
+        }
+        guard unsafe ReadableMemory.contains(pointer, 4) else {
+            self = .unreadable
+            return
+        }
+        let size = unsafe UnsafeRawPointer(pointer).loadUnaligned(as: UInt32.self)
+        guard Int(size) >= MemoryLayout<Root>.size else {
+            self = .short(size)
+            return
+        }
+        guard unsafe ReadableMemory.contains(pointer, MemoryLayout<Root>.size) else {
+            self = .unreadable
+            return
+        }
+        self = unsafe .whole(read(UnsafeRawPointer(pointer).loadUnaligned(as: Root.self)))
+    }
+}

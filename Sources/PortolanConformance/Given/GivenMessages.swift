@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+
+struct GivenField: Hashable, Sendable {
+    let name, value: GivenText
+
+    /// The fields at `start`; `nil` where they can't be read, or are more than any message has.
+    static func list(_ start: UnsafePointer<portolan_field>?, _ count: Int) -> [Self]? {
+        guard count > 0 else { return count == 0 ? [] : nil }
+        guard let start = unsafe start, count <= 1 << 16, unsafe ReadableMemory.contains(start, count * MemoryLayout<portolan_field>.stride)
+        else { return nil }
+        return (0..<count).map { unsafe Self(name: GivenText(start[$0].name), value: GivenText(start[$0].value)) }
+    }
+}
+
+struct GivenResponse: Hashable, Sendable {
+    let status: Int32
+    let url, mimeType, charset, name: GivenText
+    let expectedLength: Int64
+    let fields: [GivenField]?
+    let storage: Int32
+
+    init(_ response: portolan_response) {
+        unsafe (status, expectedLength, storage) = (response.status, response.expected_length, response.storage.rawValue)
+        unsafe (url, mimeType) = (GivenText(response.url), GivenText(response.mime_type))
+        unsafe (charset, name) = (GivenText(response.text_encoding), GivenText(response.suggested_name))
+        unsafe fields = GivenField.list(response.fields, response.field_count)
+    }
+}
+
+struct GivenError: Hashable, Sendable {
+    let code: Int32
+    let domain, message: GivenText
+    /// The codes and domains of its causes, nearest first.
+    let causes: [Cause]
+
+    struct Cause: Hashable, Sendable {
+        let code: Int32
+        let domain, message: GivenText
+    }
+
+    init(_ error: portolan_error) {
+        unsafe (code, domain, message) = (error.code, GivenText(error.domain), GivenText(error.message))
+        var causes: [Cause] = []
+        var next = unsafe error.cause
+        while causes.count < 8,
+            case .whole(let cause) = unsafe Given(next, { unsafe ($0.code, GivenText($0.domain), GivenText($0.message), $0.cause) })
+        {
+            unsafe causes.append(Cause(code: cause.0, domain: cause.1, message: cause.2))
+            unsafe next = cause.3
+        }
+        self.causes = causes
+    }
+}
+
+struct GivenChange: Hashable, Sendable {
+    let url, method: GivenText
+    let fields: [GivenField]?
+    let dropsBody, dropsFields: Bool
+    /// Of the properties that it replaces or removes.
+    let propertyNames: [GivenText]?
+
+    init(_ change: portolan_change) {
+        unsafe (url, method) = (GivenText(change.url), GivenText(change.method))
+        unsafe fields = GivenField.list(change.fields, change.field_count)
+        unsafe (dropsBody, dropsFields) = (change.drops_body != 0, change.drops_fields != 0)
+        let (start, count) = unsafe (change.properties, change.property_count)
+        if count == 0 {
+            propertyNames = []
+        } else if let start = unsafe start, (1...1 << 12).contains(count),
+            unsafe ReadableMemory.contains(start, count * MemoryLayout<portolan_property>.stride)
+        {
+            propertyNames = (0..<count).map { unsafe GivenText(start[$0].name) }
+        } else {
+            propertyNames = nil
+        }
+    }
+}
+
+struct GivenChallenge: Hashable, Sendable {
+    let method, port, failureCount: Int32
+    let isProxy: Bool
+    let protocolName, host, realm: GivenText
+    let hasPrevious: Bool
+
+    init(_ challenge: portolan_challenge) {
+        unsafe (method, port, failureCount) = (challenge.method.rawValue, challenge.port, challenge.failure_count)
+        unsafe isProxy = challenge.is_proxy != 0
+        unsafe (protocolName, host, realm) = (GivenText(challenge.protocol), GivenText(challenge.host), GivenText(challenge.realm))
+        unsafe hasPrevious = challenge.previous != nil
+    }
+}

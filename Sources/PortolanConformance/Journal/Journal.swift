@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The last calls across the boundary, in memory that outlives the process that writes it: what a crash leaves to be read.
+@safe
+final class Journal: @unchecked Sendable {  // … because a line is written by one thread at a time, and read when no thread writes
+    static let lineCount = 64
+    private static let lineSize = 160
+    private static let headSize = 64
+    private static var size: Int { headSize + lineCount * lineSize }
+
+    /// The number of lines so far, then the lines, each ended by a NUL.
+    private let memory: UnsafeMutableRawPointer
+    private let start = MonotonicTime.nanoseconds
+    private let lock = Mutex(())
+
+    /// - Throws: where no memory can be mapped.
+    init() throws(Unjudged) {
+        let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+        guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else { throw Unjudged("no memory could be mapped (errno \(errno))") }
+        unsafe memory = mapped
+    }
+
+    deinit {
+        unsafe munmap(memory, Self.size)
+    }
+
+    func note(_ what: String, thread: Int32) {
+        let microseconds = (MonotonicTime.nanoseconds - start) / 1000
+        let fraction = String(microseconds % 1000)
+        let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
+        let line = Array("\(microseconds / 1000).\(padded) ms  thread \(thread)  \(what)".utf8.prefix(Self.lineSize - 1)) + [0]
+        lock.withLock { _ in
+            let count = unsafe memory.load(as: Int.self)
+            let place = unsafe memory + Self.headSize + count % Self.lineCount * Self.lineSize
+            unsafe place.copyMemory(from: line, byteCount: line.count)
+            unsafe memory.storeBytes(of: count + 1, as: Int.self)
+        }
+    }
+
+    /// Oldest first.
+    var lines: [String] {
+        let count = unsafe memory.load(as: Int.self)
+        guard count > 0 else { return [] }
+        return (max(0, count - Self.lineCount)..<count).map { index in
+            let place = unsafe memory + Self.headSize + index % Self.lineCount * Self.lineSize
+            let bytes = unsafe UnsafeRawBufferPointer(start: place, count: Self.lineSize)
+            return unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+    }
+
+    /// Forgets every line.
+    func clear() {
+        lock.withLock { _ in unsafe memory.storeBytes(of: 0, as: Int.self) }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+
+/// What a library's entry function gave, as it stands there. What is wrong with it, the checks of DESC say; where that is so much that nothing
+/// else can be judged, there is none.
+@safe
+struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
+    let functions: portolan_plugin
+    let handlers: [DescribedHandler]
+
+    /// Every way in which the structures are not whole; one line each. DESC-05.
+    let flaws: [String]
+
+    init(_ pointer: UnsafePointer<portolan_plugin>) throws(Unjudged) {
+        guard case .whole(let plugin) = unsafe Given(pointer, { unsafe Whole($0) }) else {
+            throw Unjudged("the plugin's descriptor is not whole (DESC-05)")
+        }
+        unsafe functions = plugin.value
+        var (flaws, handlers): ([String], [DescribedHandler]) = ([], [])
+        let count = unsafe functions.handler_count
+        let list = unsafe functions.handlers
+        if count < 1 || count > 1024 {
+            flaws.append("the descriptor counts \(UInt(bitPattern: count)) handlers")
+        } else if let list = unsafe list, unsafe ReadableMemory.contains(list, count * MemoryLayout<UnsafeRawPointer>.stride) {
+            for index in 0..<count {
+                do throws(Unjudged) {
+                    handlers.append(try unsafe DescribedHandler(list[index], index))
+                } catch {
+                    flaws.append(error.reason)
+                }
+            }
+        } else {
+            flaws.append("the list of handlers is NULL or can't be read, and \(count) are counted")
+        }
+        (self.handlers, self.flaws) = (handlers, flaws + handlers.flatMap(\.flaws))
+    }
+
+    var identifier: GivenText { unsafe GivenText(functions.identifier) }
+}
+
+/// A handler as its descriptor says, and its load table.
+@safe
+struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
+    let functions: portolan_handler
+    let loads: portolan_load_table
+    let flaws: [String]
+
+    init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(Unjudged) {
+        let name = "handler \(index)"
+        guard case .whole(let handler) = unsafe Given(pointer, { unsafe Whole($0) }) else {
+            throw Unjudged("\(name) is NULL, can't be read, or has a size under version 1's")
+        }
+        guard case .whole(let loads) = unsafe Given(handler.value.loads, { Whole($0) }) else {
+            throw Unjudged("the load table of \(name) is NULL, can't be read, or has a size under version 1's")
+        }
+        unsafe (functions, self.loads) = (handler.value, loads.value)
+        var flaws: [String] = []
+        if unsafe functions.make == nil { flaws.append("\(name) has no function make") }
+        if unsafe self.loads.destroy == nil { flaws.append("the load table of \(name) has no function destroy") }
+        let isBlocking = unsafe self.loads.run != nil
+        let events = unsafe [self.loads.start != nil, self.loads.resume != nil, self.loads.woken != nil]
+        if isBlocking ? events.contains(true) : events.contains(false) {
+            flaws.append("the load table of \(name) is of neither style, or of both: give run, or else start, resume and woken")
+        }
+        let count = unsafe functions.scheme_count
+        let isListed =
+            unsafe functions.schemes != nil && (0...4096).contains(count)
+            && ReadableMemory.contains(functions.schemes, count * MemoryLayout<portolan_string>.stride)
+        if count != 0, !isListed { flaws.append("\(name) counts \(UInt(bitPattern: count)) schemes, and their list can't be read") }
+        self.flaws = flaws
+    }
+
+    /// An interposer, asked about every request.
+    var takesAnyScheme: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 }
+    var isMultipart: Bool { unsafe functions.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 }
+    /// Whether it is asked about requests; where not, every one of its schemes is its own.
+    var choosesRequests: Bool { unsafe functions.can_init != nil }
+    var isBlocking: Bool { unsafe loads.run != nil }
+    var identifier: GivenText { unsafe GivenText(functions.identifier) }
+
+    var schemes: [GivenText] {
+        guard flaws.isEmpty, let list = unsafe functions.schemes else { return [] }
+        return (0..<(unsafe functions.scheme_count)).map { unsafe GivenText(list[$0]) }
+    }
+}
+
+/// A C struct in a value that a closure may return.
+@safe
+private struct Whole<Value>: @unchecked Sendable {  // … because it is a copy
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A plugin library that the judge opened itself, so that what it does at each step can be seen.
+@safe
+struct JudgedLibrary: @unchecked Sendable {  // … because the handle is never closed, and dlsym(3) is thread-safe
+    typealias Entry = @convention(c) (UInt32) -> UnsafePointer<portolan_plugin>?
+
+    let path: String
+    private let handle: UnsafeMutableRawPointer
+
+    /// - Throws: in dlopen(3)'s words.
+    init(at path: String) throws(Unjudged) {
+        let location = path.contains("/") ? path : "./" + path
+        guard let handle = unsafe dlopen(location, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
+            throw Unjudged(unsafe dlerror().map { unsafe String(cString: $0) } ?? "no reason was given")
+        }
+        self.path = path
+        unsafe self.handle = handle
+    }
+
+    /// `nil` where it is no plugin.
+    var entry: Entry? {
+        guard let symbol = unsafe dlsym(handle, "portolan_plugin_entry") else { return nil }
+        return unsafe unsafeBitCast(symbol, to: Entry.self)
+    }
+}

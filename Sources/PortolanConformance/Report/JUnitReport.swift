@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Results for build servers, as XML in JUnit's way: a suite for each category.
+public enum JUnitReport {
+    public static func text(of summary: Summary, subject: String) -> String {
+        let results = summary.results
+        let failures = results.count { $0.verdict == .failed }
+        let errors = results.count { $0.verdict == .crashed || $0.verdict == .hung }
+        var lines = [
+            #"<?xml version="1.0" encoding="UTF-8"?>"#,
+            #"<testsuites name="portolan check" tests="\#(results.count)" failures="\#(failures)" errors="\#(errors)">"#,
+        ]
+        for category in RuleCatalogue.categories {
+            let own = results.filter { $0.rule.category == category.id }
+            guard !own.isEmpty else { continue }
+            let skipped = own.count { $0.verdict == .skipped }
+            lines.append(
+                #"  <testsuite name="\#(category.id)" tests="\#(own.count)" failures="\#(own.count { $0.verdict == .failed })" errors="\#(own.count { $0.verdict == .crashed || $0.verdict == .hung })" skipped="\#(skipped)">"#
+            )
+            lines += own.flatMap { testCase($0, subject: subject) }
+            lines.append("  </testsuite>")
+        }
+        return (lines + ["</testsuites>", ""]).joined(separator: "\n")
+    }
+
+    private static func testCase(_ result: CheckResult, subject: String) -> [String] {
+        let head = #"    <testcase classname="\#(escaped(subject))" name="\#(result.rule.id)" time="\#(seconds(result.duration))""#
+        let words = escaped(
+            ([result.note].compactMap { $0 } + result.findings.map(\.detail) + [result.rule.remedy]).joined(separator: "\n"))
+        let message = escaped(result.rule.sentence)
+        switch result.verdict {
+        case .passed: return [head + "/>"]
+        case .warned: return [head + ">", "      <system-out>\(words)</system-out>", "    </testcase>"]
+        case .skipped: return [head + ">", #"      <skipped message="\#(escaped(result.note ?? ""))"/>"#, "    </testcase>"]
+        case .failed: return [head + ">", #"      <failure message="\#(message)">\#(words)</failure>"#, "    </testcase>"]
+        case .crashed, .hung:
+            return [
+                head + ">", #"      <error type="\#(result.verdict.rawValue)" message="\#(message)">\#(words)</error>"#, "    </testcase>",
+            ]
+        }
+    }
+
+    private static func seconds(_ time: Duration) -> String {
+        let (seconds, attoseconds) = time.components
+        let milliseconds = String(attoseconds / 1_000_000_000_000_000)
+        return "\(seconds).\(String(repeating: "0", count: 3 - milliseconds.count))\(milliseconds)"
+    }
+
+    /// What XML has marks for, and no characters that it can't hold.
+    private static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "\n", "\t": result.unicodeScalars.append(scalar)
+            case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

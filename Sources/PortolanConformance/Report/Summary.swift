@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanJSON
+
+/// What all checks together came to.
+public struct Summary: Sendable {
+    public let results: [CheckResult]
+
+    public init(_ results: [CheckResult]) {
+        let places = Dictionary(RuleCatalogue.rules.enumerated().map { ($1.id, $0) }) { first, _ in first }
+        self.results = results.enumerated().sorted { a, b in
+            (places[a.element.rule.id, default: 0], a.offset) < (places[b.element.rule.id, default: 0], b.offset)
+        }.map(\.element)
+    }
+
+    public func count(_ verdict: Verdict) -> Int { results.count { $0.verdict == verdict } }
+
+    /// Whether the plugin may be used, as far as it could be judged.
+    public var isSuccess: Bool { !results.contains { $0.verdict.isFailure } }
+
+    /// As in `68 checks: 60 passed, 1 failed; not judged: 7`.
+    public var line: String {
+        let judged = Verdict.allCases.filter { $0 != .skipped && count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }
+        let rest = count(.skipped)
+        return "\(Words.count(results.count, "check")): \(judged.isEmpty ? "none judged" : judged.joined(separator: ", "))"
+            + (rest > 0 ? "; not judged: \(rest)" : "")
+    }
+
+    /// A line for each category: how many of its checks came to what.
+    public var categoryLines: [String] {
+        RuleCatalogue.categories.compactMap { category in
+            let own = results.filter { $0.rule.category == category.id }
+            guard !own.isEmpty else { return nil }
+            let counts = Verdict.allCases.compactMap { verdict -> String? in
+                let count = own.count { $0.verdict == verdict }
+                return count == 0 ? nil : "\(count) \(verdict == .skipped ? "not judged" : verdict.rawValue)"
+            }
+            return "\(category.id.padded(to: 8)) \(counts.joined(separator: ", "))"
+        }
+    }
+}
+
+extension String {
+    func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}

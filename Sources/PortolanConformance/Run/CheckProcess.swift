@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// One check in a process of its own, made by `fork(2)`: what the plugin does to it, it does to nothing else.
+struct CheckProcess: ~Copyable {
+    let check: ConformanceCheck
+    private let process: pid_t
+    /// Where the child writes its result, and a handler of signals the stack.
+    let output: Int32
+    private let journal: Journal
+    private let start = MonotonicTime.now
+    private let deadline: Duration
+    private(set) var received: [UInt8] = []
+    private(set) var isOver = false
+    private(set) var wasEnded = false
+
+    /// No result has more bytes.
+    private static let largestOutput = 1 << 20
+
+    private init(_ check: ConformanceCheck, _ process: pid_t, _ output: Int32, _ journal: Journal, timeLimit: Duration) {
+        (self.check, self.process, self.output, self.journal) = (check, process, output, journal)
+        deadline = start + timeLimit
+    }
+
+    /// - Throws: where no process can be made.
+    static func started(_ judge: Judge, _ check: ConformanceCheck) throws(Unjudged) -> CheckProcess {
+        let journal = try Journal()
+        var ends: [Int32] = [-1, -1]
+        guard unsafe pipe(&ends) == 0 else { throw Unjudged("no pipe can be made (errno \(errno))") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let child = fork()
+        guard child >= 0 else {
+            for end in ends { close(end) }
+            throw Unjudged("no process can be made (errno \(errno))")
+        }
+        if child == 0 {
+            close(ends[0])
+            beChild(judge, check, journal, ends[1])
+        }
+        close(ends[1])
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        return CheckProcess(check, child, ends[0], journal, timeLimit: judge.timeLimit)
+    }
+
+    /// The child: makes the check, writes the result, and is gone without more of the plugin's code being called.
+    private static func beChild(_ judge: Judge, _ check: ConformanceCheck, _ journal: Journal, _ output: Int32) -> Never {
+        // Its own group, so that what the plugin starts can be ended with it.
+        setpgid(0, 0)
+        _ = portolan_end_with_parent()
+        let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+        for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { dup2(null, number) }
+        close(null)
+        CrashReport.arm(output)
+        let result = judge.result(of: check, journal)
+        let bytes = result.childBytes
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe write(output, $0.baseAddress, $0.count) }
+            if count <= 0 { _exit(3) }
+            rest = rest.dropFirst(count)
+        }
+        _exit(0)
+    }
+
+    /// How long until its time is up.
+    var timeLeft: Duration { deadline - MonotonicTime.now }
+
+    /// Takes what the child has written; notes when that is all.
+    mutating func read() {
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = unsafe Glibc.read(output, &buffer, buffer.count)
+            if count > 0 {
+                if received.count < Self.largestOutput { received += buffer[..<count] }
+                // A result is whole with its line: what the plugin has started may hold the pipe open for good.
+                if received.first == UInt8(ascii: "{"), received.last == 0x0A { isOver = true }
+            } else {
+                if count == 0 || (errno != EAGAIN && errno != EINTR) { isOver = true }
+                return
+            }
+        }
+    }
+
+    /// Ends the process where its time is up.
+    mutating func endIfLate() {
+        guard !isOver, timeLeft <= .zero else { return }
+        end()
+    }
+
+    /// Ends the process, and those that it started.
+    mutating func end() {
+        kill(-process, SIGKILL)
+        kill(process, SIGKILL)
+        (isOver, wasEnded) = (true, true)
+    }
+
+    /// What came of it, once it is over.
+    mutating func result() -> CheckResult {
+        let status = statusAtEnd()
+        // What the plugin may have started.
+        kill(-process, SIGKILL)
+        close(output)
+        let time = MonotonicTime.now - start
+        var result = verdict(status)
+        result.duration = time
+        if result.verdict.isFailure { result.lastEvents = journal.lines }
+        return result
+    }
+
+    /// Waits for the process, and ends it where its time is up: a plugin that closes what is not its own closes the pipe, too, and runs on.
+    private mutating func statusAtEnd() -> Int32 {
+        var status: Int32 = 0
+        while true {
+            let ended = unsafe waitpid(process, &status, WNOHANG)
+            if ended == process || (ended < 0 && errno != EINTR) { return status }
+            if !wasEnded, timeLeft <= .zero { end() }
+            usleep(500)
+        }
+    }
+
+    private func verdict(_ status: Int32) -> CheckResult {
+        if let result = CheckResult(childBytes: received, check.rule) { return result }
+        if wasEnded {
+            let last = journal.lines.last.map { "; last: \($0)" } ?? ""
+            return CheckResult(check.rule, .hung, note: "it was ended after \(Words.time(MonotonicTime.now - start))\(last)")
+        }
+        let signal = status & 0x7F
+        let (what, stack) = CrashReport.read(received)
+        let name = signal == 0 ? "the process ended itself with status \((status >> 8) & 0xFF)" : "ended by \(CrashReport.name(of: signal))"
+        var result = CheckResult(check.rule, .crashed, note: [name, what].compactMap { $0 }.joined(separator: ", "))
+        result.stack = stack
+        return result
+    }
+}

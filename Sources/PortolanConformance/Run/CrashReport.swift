@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What a process that crashes still says: at which address, and where in the code.
+enum CrashReport {
+    private static let mark: UInt8 = 0x01
+    private static let signals = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS]
+
+    /// Where the handler writes; set once, before it is installed.
+    nonisolated(unsafe) private static var output: Int32 = -1  // … because a handler of signals can look at nothing else
+
+    /// Has crashes of this process written to `descriptor`, before they end it as they would have.
+    static func arm(_ descriptor: Int32) {
+        unsafe output = descriptor
+        // The first call loads what it needs; a handler must not.
+        var frame: UnsafeMutableRawPointer?
+        _ = unsafe backtrace(&frame, 1)
+        // A stack of its own, as the thread's may be what is at fault.
+        var stack = unsafe stack_t()
+        unsafe stack.ss_size = 1 << 16
+        unsafe stack.ss_sp = .allocate(byteCount: 1 << 16, alignment: 16)
+        unsafe sigaltstack(&stack, nil)
+        for signal in signals {
+            var action = sigaction()
+            unsafe action.__sigaction_handler.sa_sigaction = { number, information, _ in unsafe CrashReport.report(number, information) }
+            action.sa_flags = SA_SIGINFO | Int32(SA_ONSTACK) | Int32(bitPattern: UInt32(SA_RESETHAND))
+            unsafe sigaction(signal, &action, nil)
+        }
+    }
+
+    private static func report(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?) {
+        // Only what is safe in a handler of signals (`signal-safety(7)`): no allocation.
+        var address = unsafe information.map { unsafe UInt(bitPattern: $0.pointee._sifields._sigfault.si_addr) } ?? 0
+        var head: (UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number))
+        _ = unsafe write(output, &head, 2)
+        _ = unsafe write(output, &address, 8)
+        unsafe withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: 48) { frames in
+            let count = unsafe backtrace(frames.baseAddress!, 48)
+            unsafe backtrace_symbols_fd(frames.baseAddress!, count, output)
+        }
+        raise(number)
+    }
+
+    /// - Returns: the address in words, and the stack without the handler's own frames.
+    static func read(_ bytes: [UInt8]) -> (what: String?, stack: [String]) {
+        guard let start = bytes.firstIndex(of: mark), bytes.count >= start + 10 else { return (nil, []) }
+        let number = Int32(bytes[start + 1])
+        let address = bytes[(start + 2)..<(start + 10)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let lines = bytes[(start + 10)...].split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+        // The handler, and the trampoline through which the kernel called it.
+        let stack = Array(lines.drop { !$0.contains("libc") || $0.contains("backtrace") }.dropFirst())
+        let what = number == SIGSEGV || number == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
+        return (what, stack.isEmpty ? lines : stack)
+    }
+
+    /// As in `SIGSEGV (it touched memory that is not its own)`.
+    static func name(of signal: Int32) -> String {
+        switch signal {
+        case SIGSEGV: "SIGSEGV: it touched memory that was not, or no longer, lent"
+        case SIGBUS: "SIGBUS: it touched memory that is not there"
+        case SIGABRT: "SIGABRT: it called abort, or its heap was found damaged"
+        case SIGILL: "SIGILL: an illegal instruction, or a trap of Swift's"
+        case SIGFPE: "SIGFPE: an arithmetic error"
+        case SIGKILL: "SIGKILL"
+        case SIGPIPE: "SIGPIPE: it wrote to a pipe or socket that was closed"
+        default: "signal \(signal)"
+        }
+    }
+}

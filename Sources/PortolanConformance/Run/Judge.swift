@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+
+/// Judges a plugin by the catalogue.
+///
+///     let judge = Judge(Subject(library: "/usr/lib/portolan/tide.so"))
+///     let result = judge.result(of: check)
+public struct Judge: Sendable {
+    public let subject: Subject
+    /// Where random input begins.
+    public var seed: UInt64 = 0
+    /// How long one check may take before it counts as hung. A load in it may take a quarter of that.
+    public var timeLimit = Duration.seconds(20)
+
+    /// Makes what loads inside of loads go through. Called at most once in a check, in the process that makes it.
+    public var makeInnerLoader: @Sendable () -> Loader = { Loader(configuration: .default, registry: ProtocolRegistry()) }
+
+    public init(_ subject: Subject) {
+        self.subject = subject
+    }
+
+    /// Makes a check in this process. A plugin that crashes or hangs takes the process with it: for debuggers.
+    public func result(of check: ConformanceCheck) -> CheckResult {
+        do throws(Unjudged) {
+            return result(of: check, try Journal())
+        } catch {
+            return CheckResult(check.rule, .skipped, note: error.reason)
+        }
+    }
+
+    func result(of check: ConformanceCheck, _ journal: Journal) -> CheckResult {
+        if let ability = check.rule.awaits {
+            return CheckResult(check.rule, .skipped, note: "it comes with the loader's \(ability.rawValue)")
+        }
+        let bench = Bench(journal: journal, inner: InnerLoads(makeInnerLoader))
+        let trial = Trial(subject, on: bench, seed: seed, timeLimit: timeLimit)
+        let start = MonotonicTime.now
+        var note: String?
+        do throws(Unjudged) {
+            try check.judge(trial)
+        } catch {
+            note = error.reason
+        }
+        var result = CheckResult(
+            check.rule, Self.verdict(on: trial, check.rule, isUnjudged: note != nil), findings: trial.findings, note: note)
+        result.duration = MonotonicTime.now - start
+        if result.verdict == .failed { result.lastEvents = journal.lines }
+        return result
+    }
+
+    /// What was found counts even where the rest could not be judged.
+    private static func verdict(on trial: Trial, _ rule: ConformanceRule, isUnjudged: Bool) -> Verdict {
+        guard let worst = trial.findings.first(where: { $0.weight == .failure }) ?? trial.findings.first else {
+            return isUnjudged ? .skipped : .passed
+        }
+        return worst.weight == .failure && rule.force == .must ? .failed : .warned
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How one rule is judged.
+///
+///     @Test(arguments: ConformanceCheck.all(level: 3))
+///     func keepsTheContract(_ check: ConformanceCheck) throws { … }
+public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
+    public let rule: ConformanceRule
+    /// Looks, and leaves what is wrong with the trial. Throws where it can't be judged.
+    let judge: @Sendable (Trial) throws(Unjudged) -> Void
+
+    public var id: String { rule.id }
+    /// As in `ORDER-02: A load has exactly one end…`.
+    public var description: String { "\(rule.id): \(rule.sentence)" }
+
+    init(_ id: String, _ judge: @escaping @Sendable (Trial) throws(Unjudged) -> Void) {
+        guard let rule = RuleCatalogue.rule(id) else { preconditionFailure("no rule \(id) is in the catalogue") }
+        (self.rule, self.judge) = (rule, judge)
+    }
+}
+
+extension ConformanceCheck: Hashable {
+    public static func == (a: Self, b: Self) -> Bool { a.rule == b.rule }
+    public func hash(into hasher: inout Hasher) { hasher.combine(rule.id) }
+}

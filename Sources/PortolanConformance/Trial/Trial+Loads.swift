@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// The URLs that a manifest promises something of, and loading them.
+extension Trial {
+    /// Those that are examples of `scenario`.
+    ///
+    /// - Throws: where there are none.
+    func loads(_ scenario: ConformanceRule.Scenario) throws(Unjudged) -> [ConformanceLoad] {
+        guard subject.manifest != nil else { throw Unjudged("the library was named without a manifest, so no URL is known") }
+        let all = subject.loads.filter { $0.needs.isEmpty }
+        let found = all.filter { Self.is($0, scenario) }
+        // A large one costs time, and shows nothing here that a small one does not.
+        let small = scenario == .large ? found : found.filter { !$0.tags.contains(.large) }
+        let chosen = small.isEmpty ? found : small
+        guard !chosen.isEmpty else { throw Unjudged("the manifest names no URL \(Self.words[scenario] ?? "of that kind")") }
+        return chosen
+    }
+
+    /// All of them, also those that need what is not there.
+    func everyLoad() throws(Unjudged) -> [ConformanceLoad] {
+        guard !subject.loads.isEmpty else { throw Unjudged("no manifest with a conformance section says which URLs there are") }
+        return subject.loads
+    }
+
+    private static func `is`(_ load: ConformanceLoad, _ scenario: ConformanceRule.Scenario) -> Bool {
+        let isPlain = load.tags.isDisjoint(with: [.hangs, .challenges, .uploads, .redirects])
+        switch scenario {
+        case .any: return !load.tags.contains(.hangs)
+        case .succeeds: return isPlain && load.error == nil
+        case .fails: return load.error != nil && !load.tags.contains(.hangs)
+        case .empty: return load.length == 0 && load.error == nil && isPlain
+        case .large, .redirects, .challenges, .uploads, .nested, .hangs:
+            return load.tags.contains { $0.rawValue == scenario.rawValue }
+        case .setting: return false
+        }
+    }
+
+    private static let words: [ConformanceRule.Scenario: String] = [
+        .any: "that could be loaded", .succeeds: "that succeeds without a question", .fails: "that fails", .large: "tagged large",
+        .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges", .uploads: "tagged uploads",
+        .nested: "tagged nested", .hangs: "tagged hangs",
+    ]
+
+    func request(_ text: String) throws(Unjudged) -> Request {
+        do throws(URLSyntaxError) {
+            return Request(url: try URLRecord(parsing: text))
+        } catch {
+            throw Unjudged("the URL '\(text)' does not parse: \(error)")
+        }
+    }
+
+    /// How a client answers that gives a load what its manifest says it needs.
+    static func script(for load: ConformanceLoad) -> ClientScript {
+        var script = ClientScript()
+        if let credential = load.credential {
+            script.answer = { _ in .use(user: credential.username, password: credential.password) }
+        }
+        return script
+    }
+
+    /// The handler that the host would choose: the last one that declares the scheme and says yes.
+    func handler(for request: Request, of instance: JudgedInstance) throws(Unjudged) -> JudgedHandler? {
+        let scheme = String(request.url.scheme)
+        for description in instance.plugin.handlers.reversed()
+        where description.takesAnyScheme || description.schemes.contains(where: { $0.text == scheme }) {
+            let handler = JudgedHandler(instance: instance, description: description)
+            if try handler.canInit(request) { return handler }
+        }
+        return nil
+    }
+
+    /// A load of `request`, made and not started.
+    func make(_ request: Request, of instance: JudgedInstance, _ script: ClientScript = ClientScript()) throws(Unjudged) -> JudgedLoad {
+        guard let handler = try handler(for: request, of: instance) else {
+            throw Unjudged("no handler takes \(request.url.shortDescription) (CAN-01)")
+        }
+        return try JudgedLoad(request, handler, script)
+    }
+
+    /// Loads `request` from its making to its destruction, without what a redirect leads to.
+    ///
+    /// - Throws: where the load does not come to its end, which is LIFE-02's.
+    func perform(
+        _ request: Request, of instance: JudgedInstance, _ script: ClientScript = ClientScript(), within limit: Duration? = nil
+    ) throws(Unjudged) -> LoadRecord {
+        let load = try make(request, of: instance, script)
+        let limit = limit ?? patience
+        try load.start()
+        guard load.waitUntilIdle(limit) else {
+            throw Unjudged("\(request.url.shortDescription) did not end within \(Words.time(limit)) (LIFE-02): \(load.record.summary)")
+        }
+        load.destroy()
+        return load.record
+    }
+
+    /// As ``perform(_:of:_:within:)``, and goes on where redirects lead, within the plugin: the records of all loads, in order.
+    func follow(
+        _ load: ConformanceLoad, of instance: JudgedInstance, _ script: ClientScript? = nil, within limit: Duration? = nil
+    ) throws(Unjudged) -> [LoadRecord] {
+        var (request, records) = (try request(load.url), [LoadRecord]())
+        while records.count <= 20 {
+            let record = try perform(request, of: instance, script ?? Self.script(for: load), within: limit)
+            records.append(record)
+            // `try?` because a URL that does not parse is REDIR-01's.
+            guard let text = record.redirect?.url.text, let next = try? self.request(text),
+                try handler(for: next, of: instance) != nil
+            else { break }
+            request = next
+        }
+        return records
+    }
+
+    /// Calls `body` with each load of `scenario`, performed, in an instance of its own.
+    func eachRecord(
+        _ scenario: ConformanceRule.Scenario, _ body: (ConformanceLoad, LoadRecord) throws(Unjudged) -> Void
+    ) throws(Unjudged) {
+        let loads = try loads(scenario)
+        let instance = try instance()
+        var (judged, reason) = (0, Unjudged?.none)
+        for load in loads {
+            do throws(Unjudged) {
+                for record in try follow(load, of: instance) {
+                    judged += 1
+                    try body(load, record)
+                }
+            } catch {
+                reason = error
+            }
+        }
+        instance.end()
+        // One URL that can't be judged does not hide what the others show, but nothing passes for being silent.
+        if let reason, judged == 0 || findings.isEmpty { throw reason }
+    }
+}

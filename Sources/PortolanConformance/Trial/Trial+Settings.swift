@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanJSON
+import PortolanPlugins
+
+/// Configurations other than the manifest's own.
+extension Trial {
+    /// For each setting, one with a value of a wrong type, and what that value is.
+    ///
+    /// - Throws: where the manifest declares no setting.
+    func wrongConfigurations() throws(Unjudged) -> [(name: String, wrong: String, PluginConfiguration)] {
+        try settings().map { setting throws(Unjudged) in
+            let isText = setting.kind == .string
+            let (wrong, value): (String, JSONValue) = isText ? ("a number", .integer(42)) : ("a text", .string("forty-two"))
+            return (setting.name, wrong, try configuration(with: setting.name, value))
+        }
+    }
+
+    /// For each setting that has a default, one with another value of the same type. The plugin may refuse it.
+    func otherConfigurations() throws(Unjudged) -> [(name: String, PluginConfiguration)] {
+        var found: [(String, PluginConfiguration)] = []
+        for setting in subject.manifest?.manifest.settings ?? [] {
+            let other: JSONValue? =
+                switch setting.defaultValue {
+                case .text(let text)?: .string(text + "x")
+                case .integer(let integer)?: .integer(integer == .max ? integer - 1 : integer + 1)
+                case .real(let real)?: .number("\(real + 1)")
+                case .truth(let truth)?: .bool(!truth)
+                case .bytes?, nil: nil
+                }
+            if let other { found.append((setting.name, try configuration(with: setting.name, other))) }
+        }
+        return found
+    }
+
+    private func settings() throws(Unjudged) -> [PluginSetting] {
+        let settings = subject.manifest?.manifest.settings ?? []
+        guard !settings.isEmpty else { throw Unjudged("the manifest declares no setting") }
+        return settings
+    }
+
+    /// The manifest's own with one value changed.
+    private func configuration(with name: String, _ value: JSONValue) throws(Unjudged) -> PluginConfiguration {
+        do {
+            guard case .object(let members) = try JSONParser.parse(Array(configuration().json.utf8)) else { return PluginConfiguration() }
+            let others = members.filter { $0.name != name }
+            let object = JSONValue.object(others + [JSONValue.Member(name: name, value: value)])
+            return try PluginConfiguration(json: String(decoding: object.bytes, as: UTF8.self))
+        } catch {
+            throw Unjudged("no configuration could be made: \(error)")
+        }
+    }
+}

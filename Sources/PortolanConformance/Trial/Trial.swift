@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+/// One check being made of one subject: what the check is given, and where it leaves what it finds.
+///
+/// What a check needs and another rule is about, it asks for here; where that is not to be had, it can't be judged, and the other rule's check is
+/// the one that fails.
+final class Trial {
+    let subject: Subject
+    let bench: Bench
+    /// Where random input begins; two trials of one seed see the same.
+    let seed: UInt64
+    private(set) var findings: [Finding] = []
+    /// How many findings are kept; the first ones tell most.
+    private static let largestCount = 20
+
+    /// How long a load may take whose time no rule is about.
+    let patience: Duration
+    /// … and how long one may take that was told to stop.
+    var shortPatience: Duration { min(patience, .seconds(1)) }
+    /// Whether what is lent ends where a page ends, before one that nobody may touch.
+    var lendsFlush = false
+
+    init(_ subject: Subject, on bench: Bench, seed: UInt64, timeLimit: Duration) {
+        (self.subject, self.bench, self.seed) = (subject, bench, seed)
+        patience = timeLimit / 4
+    }
+
+    func fail(_ detail: String) { note(.failure, detail) }
+    func warn(_ detail: String) { note(.warning, detail) }
+
+    /// Fails for each of `details`.
+    func fail(_ details: [String]) {
+        for detail in details { fail(detail) }
+    }
+
+    private func note(_ weight: Finding.Weight, _ detail: String) {
+        guard findings.count < Self.largestCount else { return }
+        let finding = Finding(weight, Text.oneLine(detail, limit: 1000))
+        if !findings.contains(finding) { findings.append(finding) }
+    }
+
+    // MARK: The plugin
+
+    func library() throws(Unjudged) -> JudgedLibrary {
+        do throws(Unjudged) {
+            return try JudgedLibrary(at: subject.library)
+        } catch {
+            throw Unjudged("the library does not open (DESC-01): \(error.reason)")
+        }
+    }
+
+    /// The entry function of the library.
+    func entry() throws(Unjudged) -> JudgedLibrary.Entry {
+        guard let entry = unsafe try library().entry else { throw Unjudged("the library exports no portolan_plugin_entry (DESC-02)") }
+        return unsafe entry
+    }
+
+    /// The plugin as it describes itself; its flaws are DESC-05's.
+    func description() throws(Unjudged) -> DescribedPlugin {
+        guard let pointer = unsafe try entry()(PortolanVersion.major) else {
+            throw Unjudged("the entry function gives NULL to a host of this major version (DESC-04)")
+        }
+        return try unsafe DescribedPlugin(pointer)
+    }
+
+    /// The plugin, whole as far as its structures go.
+    func plugin() throws(Unjudged) -> DescribedPlugin {
+        let plugin = try description()
+        if let flaw = plugin.flaws.first { throw Unjudged("the plugin's structures are not whole (DESC-05): \(flaw)") }
+        return plugin
+    }
+
+    /// What the manifest sets the plugin up with where nobody says more.
+    func configuration() throws(Unjudged) -> PluginConfiguration {
+        guard let manifest = subject.manifest else { return PluginConfiguration() }
+        do throws(PluginProblem) {
+            return try manifest.configuration()
+        } catch {
+            throw Unjudged("the manifest gives no configuration to start with: \(error.detail)")
+        }
+    }
+
+    /// A started instance. Whoever asks ends it.
+    func instance(of plugin: DescribedPlugin? = nil) throws(Unjudged) -> JudgedInstance {
+        let plugin = if let plugin { plugin } else { try self.plugin() }
+        switch try JudgedInstance.start(plugin, configuration(), isFlush: lendsFlush, on: bench) {
+        case .started(let instance): return instance
+        case .refused(let reasons):
+            throw Unjudged("the plugin refused to start (REG-01): \(reasons.last?.value?.message.quoted ?? "it gave no readable reason")")
+        }
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What one check saw of one plugin.
+public struct CheckResult: Hashable, Sendable {
+    public let rule: ConformanceRule
+    public internal(set) var verdict: Verdict
+    public internal(set) var findings: [Finding]
+    /// Why it could not be judged, or how it ended; one line.
+    public internal(set) var note: String?
+    /// The last calls across the boundary, oldest first; of a check that failed, crashed or hung.
+    public internal(set) var lastEvents: [String]
+    /// Where a crash happened, innermost first, as far as it could be told.
+    public internal(set) var stack: [String]
+    public internal(set) var duration: Duration
+
+    init(_ rule: ConformanceRule, _ verdict: Verdict, findings: [Finding] = [], note: String? = nil) {
+        self.rule = rule
+        self.verdict = verdict
+        self.findings = findings
+        self.note = note
+        (lastEvents, stack, duration) = ([], [], .zero)
+    }
+}
