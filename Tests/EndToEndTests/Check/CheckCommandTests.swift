@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PortolanConformance
+import Testing
+
+/// `portolan check`.
+@Suite(.timeLimit(.minutes(10))) struct CheckCommandTests {
+    private func subject(_ name: String) -> String { Mutant.folder.appendingPathComponent("\(name).so").path }
+
+    @Test func theListIsTheChecks() throws {
+        let outcome = try Program().run("check", "--list")
+        #expect(outcome.lines.count == ConformanceCheck.all.count + 1)
+        #expect(outcome.lines.last?.hasSuffix("the rules are \(RuleCatalogue.rules.count)") == true)
+    }
+
+    @Test func aCrashIsToldWithSignalStackAndLastCalls() throws {
+        let outcome = try Program().run("check", subject("LIFE_05"), "--filter", "LIFE-05")
+        #expect(outcome.status == 111)
+        #expect(outcome.text.contains("crashed  LIFE-05"))
+        #expect(outcome.text.contains("SIGSEGV") && outcome.text.contains("at the address 0x"))
+        #expect(outcome.text.contains("LIFE_05.so"), "the stack names the library")
+        #expect(outcome.text.contains("→ stop") && outcome.text.contains("did_finish"))
+        #expect(outcome.text.contains("again: portolan check"))
+    }
+
+    @Test func aHangIsEndedAtItsTimeAndNamed() throws {
+        let start = ContinuousClock.now
+        let outcome = try Program().run("check", subject("CAN_05"), "--filter", "CAN-03", "--timeout", "0.2", "--level", "5")
+        #expect(outcome.status == 111)
+        #expect(outcome.text.contains("hung     CAN-03") && outcome.text.contains("it was ended after"))
+        #expect(ContinuousClock.now - start < .seconds(20))
+    }
+
+    @Test func whatPassesSaysNothingAndTheSummaryCountsWhatWasNotJudged() throws {
+        let program = try Program()
+        try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
+        let outcome = try program.run("check", "alone.so", "--filter", "DESC,CAN")
+        #expect(outcome.status == 0)
+        #expect(outcome.lines.last?.contains("not judged: ") == true)
+        #expect(!outcome.text.contains("passed   DESC-01"))
+    }
+
+    @Test func whatCanNotBeJudgedIsToldWhenAsked() throws {
+        let program = try Program()
+        try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
+        let outcome = try program.run("check", "alone.so", "--filter", "CAN-03", "-v")
+        #expect(outcome.text.contains("the library was named without a manifest"))
+    }
+
+    @Test func tapNumbersEveryCheck() throws {
+        let outcome = try Program().run("check", subject("ERR_02"), "--filter", "ERR", "--format", "tap")
+        let count = ConformanceCheck.all.count { $0.rule.category == "ERR" && $0.rule.level <= 3 }
+        #expect(outcome.lines.prefix(2) == ["TAP version 14", "1..\(count)"])
+        #expect(outcome.lines.count { $0.hasPrefix("ok ") || $0.hasPrefix("not ok ") } == count)
+        #expect(outcome.lines.contains { $0.hasPrefix("not ok 2 - ERR-02") })
+    }
+
+    @Test func junitIsXMLWithAFailure() throws {
+        let outcome = try Program().run("check", subject("ERR_02"), "--filter", "ERR", "--format", "junit")
+        #expect(outcome.text.contains(#"<testcase classname="org.portolan.subject" name="ERR-02""#))
+        #expect(outcome.text.contains("<failure message=") && outcome.text.contains(#"failures="1" errors="0""#))
+    }
+
+    @Test func repeatedChecksAreCounted() throws {
+        let outcome = try Program().run("check", subject("good"), "--filter", "DESC-06", "--repeat", "5", "--jobs", "3")
+        #expect(outcome.lines.last == "org.portolan.subject: 5 checks: 5 passed")
+    }
+
+    @Test func inOneProcessTheSameIsFound() throws {
+        let outcome = try Program().run("check", subject("ORDER_02"), "--filter", "ORDER-02", "--in-process")
+        #expect(outcome.status == 111 && outcome.text.contains("failed   ORDER-02"))
+    }
+
+    @Test(arguments: [["--level", "6"], ["--filter", "NONE-01"], ["--jobs", "0"], ["--timeout", "0"], []])
+    func whatMakesNoSenseIsRefused(arguments: [String]) throws {
+        let plugin = arguments.isEmpty ? [] : [subject("good")]
+        let outcome = try Program().run(["check"] + plugin + arguments)
+        #expect(outcome.status == 2 && outcome.errors.count == 1)
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PortolanConformance
+import Testing
+
+/// A plugin that breaks one rule: `ORDER_02b` is the second that breaks ORDER-02.
+struct Mutant: Sendable, CustomTestStringConvertible {
+    let name: String
+    var testDescription: String { name }
+
+    /// The rule that it breaks.
+    var rule: String {
+        let id = name.split(separator: "_").joined(separator: "-")
+        return id.last?.isLowercase == true ? String(id.dropLast()) : id
+    }
+
+    static let source = Repository.root.appendingPathComponent("Tests/PluginFixtures/mutants")
+    static let folder = Repository.root.appendingPathComponent(".build/fixtures/mutants")
+
+    /// What `make fixtures` built, by name.
+    static let all: [Mutant] = {
+        // `try?` because that there are none fails a test of its own.
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.filter { $0.hasSuffix(".so") && $0 != "good.so" }.sorted().map { Mutant(name: String($0.dropLast(3))) }
+    }()
+}
+
+/// What `portolan check --json` printed.
+struct Judgement: Decodable {
+    struct Result: Decodable {
+        let id, verdict: String
+        let note: String?
+        var isFound: Bool { verdict != "passed" && verdict != "skipped" }
+    }
+
+    let results: [Result]
+
+    /// The checks that found something.
+    var found: [String] { results.filter(\.isFound).map(\.id) }
+
+    init(of library: URL, level: Int = 5) throws {
+        let outcome = try Program().run(
+            "check", library.path, "--level", String(level), "--json", "--timeout", "20")
+        self = try JSONDecoder().decode(Self.self, from: outcome.output)
+        let fails = results.contains { ["failed", "crashed", "hung"].contains($0.verdict) }
+        #expect(outcome.status == (fails ? 111 : 0))
+        #expect(results.count == ConformanceCheck.all(level: level).count)
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PortolanConformance
+import Testing
+
+/// Each check can fail: a plugin that keeps every rule passes all of them, and one that breaks a rule is failed by that rule's check.
+@Suite(.timeLimit(.minutes(10))) struct MutantTests {
+    @Test func aPluginThatKeepsEveryRulePasses() throws {
+        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("good.so"))
+        for result in judgement.results {
+            // A machine under load is no fault of a plugin that is asked how fast it is.
+            if result.id == "CAN-05" || result.id == "DESC-10" { continue }
+            #expect(result.verdict == "passed", "\(result.id): \(result.note ?? "")")
+        }
+    }
+
+    @Test(arguments: Mutant.all)
+    func aMutantIsFailedByItsRuleAndFewOthers(_ mutant: Mutant) throws {
+        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("\(mutant.name).so"))
+        #expect(judgement.found.contains(mutant.rule), "\(judgement.found)")
+        let others = judgement.found.filter { $0 != mutant.rule && $0 != "CAN-05" && $0 != "DESC-10" }
+        #expect(others.count <= 2, "\(others)")
+    }
+
+    @Test func everyCheckHasAMutant() throws {
+        let rules = Set(Mutant.all.map(\.rule))
+        for check in ConformanceCheck.all { #expect(rules.contains(check.id), "\(check)") }
+        for rule in rules { #expect(ConformanceCheck.named(rule) != nil, "\(rule)") }
+    }
+
+    /// The verdict does not come from a name: built under another identifier, and called something else, each is failed all the same.
+    @Test(arguments: Mutant.all.enumerated().filter { $0.offset % 16 == 5 }.map(\.element))
+    func anotherNameMakesNoDifference(_ mutant: Mutant) throws {
+        let program = try Program()
+        let word = "x" + UUID().uuidString.lowercased().prefix(8)
+        let made = try program.runScript(
+            """
+            make -s -C '\(Mutant.source.path)' OUT="$PWD/out" IDENTIFIER=org.example.\(word) "$PWD/out/\(mutant.name).so" "$PWD/out/\(mutant.name).plugin.json" &&
+            mv out/\(mutant.name).so out/\(word).so && sed s/\(mutant.name)/\(word)/ out/\(mutant.name).plugin.json > out/\(word).plugin.json
+            """)
+        #expect(made.status == 0, "\(made.errors)")
+        let judgement = try Judgement(of: program.folder.appendingPathComponent("out/\(word).so"))
+        #expect(judgement.found.contains(mutant.rule), "\(judgement.found)")
+        #expect(judgement.found.count <= 4, "\(judgement.found)")
+    }
+
+    @Test func theMatrixIsWhatThereIs() throws {
+        let rows = ConformanceCheck.all.map { check in
+            let killers = Mutant.all.filter { $0.rule == check.id }.map { "`\($0.name)`" }.joined(separator: ", ")
+            return "| \(check.id) | \(check.rule.level) | \(killers) |"
+        }
+        let page = """
+            # Checks and their mutants
+
+            Each check is failed by the mutants in its row: plugins that break that rule and as little else as can be, which `Tests/PluginFixtures/mutants` builds
+            from one source. `MutantTests` proves each row on every run of the tests, that a mutant is failed by no more than two other checks, and that the
+            plugin without a mutation passes all of them. It also writes this page.
+
+            \(ConformanceCheck.all.count) checks, \(Mutant.all.count) mutants.
+
+            | check | level | failed by |
+            | --- | --- | --- |
+
+            """
+        try Repository.expect(page + rows.joined(separator: "\n") + "\n", in: "docs/conformance-matrix.md")
+    }
+}
