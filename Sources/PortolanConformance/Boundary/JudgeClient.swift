@@ -123,11 +123,13 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         let before = timeInside(thread)
         defer { state.withLock { $0.timeInside[thread] = before + (MonotonicTime.now - start) } }
         let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
+        // What comes when nothing may is another rule's, and no part of the body.
+        let isTold = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
         let first = unsafe isReadable ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
         let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
         let changed = unsafe isReadable && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
         state.withLock { state in
-            if state.body.count + first.count <= Self.largestBody { state.body += first }
+            if isTold, state.body.count + first.count <= Self.largestBody { state.body += first }
             guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
             let old = state.calls[last]
             state.calls[last] = RecordedCall(

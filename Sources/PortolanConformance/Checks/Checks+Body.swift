@@ -90,6 +90,6 @@ extension ConformanceCheck {
 extension LoadRecord {
     /// The bytes that were counted, whether they could be read or not.
     fileprivate var countedBytes: Int64 {
-        calls.reduce(0) { sum, call in if case .data(let count, _, _) = call.call { sum &+ Int64(count) } else { sum } }
+        told.reduce(0) { sum, call in if case .data(let count, _, _) = call.call { sum &+ Int64(count) } else { sum } }
     }
 }

@@ -161,7 +161,7 @@ extension ClientCall {
         switch self {
         case .interim(let response), .response(let response):
             return word("portolan_response", response, isNeeded: true)
-                + (response.value.map { $0.fields == nil ? ["\(function): the fields are counted, and can't be read"] : [] } ?? [])
+                + (response.value?.unreadable.map { "\(function): \($0) can't be read" } ?? [])
         // That an error is missing is ORDER-11's.
         case .failure(let error): return word("portolan_error", error, isNeeded: false)
         case .redirect(let change, let response):

@@ -21,6 +21,13 @@ struct GivenResponse: Hashable, Sendable {
     let fields: [GivenField]?
     let storage: Int32
 
+    /// What of it is counted or pointed at, and is not there.
+    var unreadable: [String] {
+        let texts = [("the URL", url), ("the MIME type", mimeType), ("the charset", charset), ("the suggested name", name)]
+        let ofFields = fields.map { $0.contains { $0.name.isUnreadable || $0.value.isUnreadable } ? ["the text of a field"] : [] }
+        return texts.filter { $1.isUnreadable }.map(\.0) + (ofFields ?? ["the list of fields"])
+    }
+
     init(_ response: portolan_response) {
         unsafe (status, expectedLength, storage) = (response.status, response.expected_length, response.storage.rawValue)
         unsafe (url, mimeType) = (GivenText(response.url), GivenText(response.mime_type))

@@ -41,7 +41,7 @@ struct Judgement: Decodable {
 
     init(of library: URL, level: Int = 5) throws {
         let outcome = try Program().run(
-            "check", library.path, "--level", String(level), "--json", "--timeout", "20")
+            "check", library.path, "--level", String(level), "--json", "--jobs", "4", "--timeout", "12")
         self = try JSONDecoder().decode(Self.self, from: outcome.output)
         let fails = results.contains { ["failed", "crashed", "hung"].contains($0.verdict) }
         #expect(outcome.status == (fails ? 111 : 0))

@@ -118,6 +118,24 @@ static portolan_response response_of(int64_t length) {
 #ifdef ORDER_13b
     response.status = 150;
 #endif
+#ifdef CACHE_01
+    response.storage = 7;
+#endif
+#ifdef SEC_08
+    static const portolan_field wrong = { PORTOLAN_TEXT("two words"), PORTOLAN_TEXT("value") };
+    response.fields = &wrong;
+    response.field_count = 1;
+#endif
+#ifdef SEC_08b
+    static const portolan_field wrong = { PORTOLAN_TEXT("X-Name"), PORTOLAN_TEXT("value\r\nX-Other: value") };
+    response.fields = &wrong;
+    response.field_count = 1;
+#endif
+#ifdef DESC_05f
+    static const portolan_field wrong = { PORTOLAN_TEXT("X-Name"), { "value", (size_t)-1 } };
+    response.fields = &wrong;
+    response.field_count = 1;
+#endif
 #ifdef LIFE_10
     static atomic_int count;
     if (atomic_fetch_add(&count, 1) % 2) response.suggested_name = (portolan_string)PORTOLAN_TEXT("another");
@@ -214,6 +232,14 @@ static void *reach(void *load) {
 }
 #endif
 
+#ifdef THREAD_01
+static void *reach_outside(void *load) {
+    portolan_client *client = ((subject_load *)load)->client;
+    client->did_reach(client, PORTOLAN_CONNECTED);
+    return NULL;
+}
+#endif
+
 static void serve_text(subject_load *load) {
     size_t length = compose(load);
 #ifdef ERR_06
@@ -222,6 +248,11 @@ static void serve_text(subject_load *load) {
 #endif
 #ifdef ERR_06b
     fprintf(stderr, "subject: serving\n");
+#endif
+#ifdef THREAD_01
+    pthread_t outside;
+    pthread_create(&outside, NULL, reach_outside, load);
+    pthread_join(outside, NULL);
 #endif
 #ifdef ORDER_05
     pthread_t thread;
@@ -296,6 +327,9 @@ static void serve_echo(subject_load *load) {
 static void serve_redirect(subject_load *load) {
     portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT(SCHEME "://text/there") };
     portolan_response response = response_of(0);
+#ifdef REDIR_01
+    to.url = (portolan_string)PORTOLAN_TEXT("/text/there");
+#endif
 #ifdef DESC_05e
     to.size = 4;
 #endif

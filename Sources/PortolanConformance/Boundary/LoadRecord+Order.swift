@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension LoadRecord {
+    /// What came before the first end, in the load's own time.
+    var told: ArraySlice<RecordedCall> {
+        let own = calls.filter { $0.call.isEvent && $0.within != .make && $0.within != .destroy }
+        guard let end = own.firstIndex(where: { $0.call == .finish || $0.isFailure || $0.isTakenRedirect }) else { return own[...] }
+        return own[...end]
+    }
+}
+
+extension RecordedCall {
+    var isResponse: Bool { if case .response = call { true } else { false } }
+    var isFailure: Bool { if case .failure = call { true } else { false } }
+    var isConfirmation: Bool { call == .confirmed }
+    var isTakenRedirect: Bool { if case .redirect = call { answer == -1 } else { false } }
+
+    var isBodyOrFinish: Bool {
+        switch call {
+        case .data(let count, _, _): count != 0
+        case .trailers, .finish: true
+        default: false
+        }
+    }
+}
