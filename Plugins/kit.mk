@@ -33,5 +33,6 @@ $(OUT)/$(LIBRARY): $(SOURCES) $(KITDIR)/libPortolanPluginKit.a $(ROOT)/Plugins/e
 
 $(KITDIR)/libPortolanPluginKit.a: $(KIT) $(HEADERS) $(ROOT)/Plugins/kit.mk
 	mkdir -p $(KITDIR)
+	rm -f $@ # an archive that is there would keep what other flags have made
 	$(SWIFTC) $(FLAGS) $(KITFLAGS) -emit-library -static -emit-module -emit-module-path $(KITDIR)/PortolanPluginKit.swiftmodule \
 		-module-name PortolanPluginKit -module-link-name PortolanPluginKit $(KIT) -o $@

@@ -21,6 +21,7 @@ public enum RuleCatalogue {
         RuleCategory("CACHE", "Stored responses", caching),
         RuleCategory("UPLOAD", "Uploads", uploads),
         RuleCategory("NEST", "Loads inside loads", nesting),
+        RuleCategory("WATCH", "Watched descriptors and timers", watching),
         RuleCategory("PROP", "Properties of requests", properties),
         RuleCategory("ERR", "Errors", errors),
         RuleCategory("LEAK", "Leaks", leaks),
