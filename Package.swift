@@ -103,13 +103,12 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", "TestThreads", httpTypes, logging],
-            swiftSettings: strict),
+            name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
         .testTarget(
             name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
-            name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", "TestThreads", httpTypes],
+            name: "PortolanFileTests", dependencies: ["PortolanFile", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
             name: "PortolanCodingTests",
@@ -132,14 +131,14 @@ let package = Package(
         .testTarget(
             name: "PortolanCLITests",
             dependencies: [
-                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", "TestThreads", httpTypes,
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),
         .testTarget(name: "PortolanConformanceTests", dependencies: ["PortolanConformance", "PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
-        .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport", "TestThreads"], swiftSettings: strict),
+        .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
-        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "ServerSupport", "TestThreads"], swiftSettings: strict),
+        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "ServerSupport"], swiftSettings: strict),
     ],
     cLanguageStandard: .c11
 )

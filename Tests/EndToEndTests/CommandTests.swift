@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// `explain`, `version`, and what the program says of itself.
-@Suite(.ownThread) struct CommandTests {
+@Suite struct CommandTests {
     private let program: Program
 
     init() throws { program = try Program() }

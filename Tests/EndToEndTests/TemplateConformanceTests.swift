@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// What Template does through the command line, beyond the URLs of its manifest.
-@Suite(.ownThread) struct TemplateConformanceTests {
+@Suite struct TemplateConformanceTests {
     @Test func aHeadHasNoBody() throws {
         let program = try Program()
         let library = try program.copyFixture("template.so")

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
-@Suite(.ownThread) struct UnrulyPluginTests {
+@Suite struct UnrulyPluginTests {
     private let program: Program
     private let plugin: String
 

@@ -170,6 +170,7 @@ static void write_head(http_load *h) {
         portolan_field field = request->fields[i];
         if (h->authorization[0] && value_is(field.name, "authorization")) continue;
         if (value_is(field.name, "expect")) h->awaits_continue = 1;
+        if (value_is(field.name, "te")) append(h->out, HEAD_LIMIT, &length, "Connection: TE\r\n"); /* RFC 9110 section 10.1.4 */
         append_string(h->out, HEAD_LIMIT, &length, field.name);
         append(h->out, HEAD_LIMIT, &length, ": ");
         append_string(h->out, HEAD_LIMIT, &length, field.value);

@@ -5,10 +5,9 @@ import PortolanCore
 import PortolanFile
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct FileFlowTests {
+@Suite(.timeLimit(.minutes(10))) struct FileFlowTests {
     private static let bytes = Patterned.bytes(3_500_000)
     /// A response and four pieces.
     private static let events = 0...4

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// Every order in which the calls of a blocking load can come, walked to its end.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct BlockingLifeTests {
+@Suite(.timeLimit(.minutes(2))) struct BlockingLifeTests {
     /// The machine together with what has been called in the plugin so far.
     struct World: Hashable {
         var life = BlockingLife()

@@ -3,11 +3,10 @@
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// A plugin that breaks the contract: its load fails by the rule's name, and nothing else happens.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct BreachTests {
+@Suite(.timeLimit(.minutes(2))) struct BreachTests {
     struct Breach: CustomTestStringConvertible {
         let url: String
         let rules: [String]

@@ -3,11 +3,10 @@
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// A load that is stopped, at every moment: nothing more comes of it, and it is destroyed once.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct CancelTests {
+@Suite(.timeLimit(.minutes(2))) struct CancelTests {
     static let cancelled = LoadError(.cancelled, message: "enough")
 
     enum How: CaseIterable {

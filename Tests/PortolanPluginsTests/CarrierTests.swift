@@ -4,11 +4,10 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// A plugin that says what reached it, in both styles: what a caller gives arrives, and what it gives back does.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct CarrierTests {
+@Suite(.timeLimit(.minutes(2))) struct CarrierTests {
     static let styles = ["carrier", "carrier-events"]
 
     private func run(_ request: Request, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {

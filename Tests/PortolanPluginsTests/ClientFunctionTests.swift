@@ -3,13 +3,12 @@
 import CPortolan
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// Client functions that no fixture calls, called by closures in place of a plugin.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct ClientFunctionTests {
+@Suite(.timeLimit(.minutes(2))) struct ClientFunctionTests {
     private func run(
         _ plugin: InProcessPlugin, _ request: Request? = nil, cached: CachedResponse? = nil, client: RecordingClient = RecordingClient()
     ) throws -> TestAttempt {

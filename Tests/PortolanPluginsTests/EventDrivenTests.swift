@@ -4,11 +4,10 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// A sound event-driven plugin with a thread and a socket of its own.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct EventDrivenTests {
+@Suite(.timeLimit(.minutes(2))) struct EventDrivenTests {
     @Test(arguments: [("ticker://0", 0), ("ticker://1", 4096), ("ticker://50?size=1000", 50_000), ("ticker://3?size=300000", 900_000)])
     func theBytesOfItsOwnThreadArrive(_ url: String, _ count: Int) throws {
         let plugin = try Fixtures.plugin("fixture-events")

@@ -3,13 +3,12 @@
 import CPortolan
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// What waits between an inner load and the plugin that pulls it.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct InnerLoadTests {
+@Suite(.timeLimit(.minutes(2))) struct InnerLoadTests {
     private let bytes = [UInt8](repeating: 1, count: 100_000)
 
     private func deliver(_ load: InnerLoad) -> Flow {

@@ -5,11 +5,10 @@ import PortolanCore
 import PortolanData
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// Two interposers in front of everything: each asks for the same again, one field richer.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct InterposerTests {
+@Suite(.timeLimit(.minutes(2))) struct InterposerTests {
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]
 

@@ -3,13 +3,12 @@
 import CPortolan
 import HTTPTypes
 import PortolanCore
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// What crosses the boundary, in both directions.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct LentValueTests {
+@Suite(.timeLimit(.minutes(2))) struct LentValueTests {
     private func text(_ string: portolan_string) -> String? { unsafe string.text }
 
     @Test func aRequestIsLentWithAllItsParts() throws {

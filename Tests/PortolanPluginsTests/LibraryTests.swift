@@ -4,11 +4,10 @@ import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// What a library has to be before any of it is used.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct LibraryTests {
+@Suite(.timeLimit(.minutes(2))) struct LibraryTests {
     @Test(arguments: [
         ("missing_symbol", "DESC-01"), ("no_entry", "DESC-02"), ("wrong_major", "DESC-04"), ("other_abi_field", "DESC-04"),
         ("zero_size", "DESC-05"), ("short_plugin", "DESC-05"), ("short_handler", "DESC-05"), ("short_loads", "DESC-05"),

@@ -8,11 +8,10 @@ import PortolanData
 import PortolanPlugins
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 /// Plugins behind a real loader: redirects, challenges, nesting and threads as callers meet them.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct LoaderTests {
+@Suite(.timeLimit(.minutes(2))) struct LoaderTests {
     private let threads = LoadThreads(limit: 4)
 
     private func loader(_ names: String..., configure: (inout Loader.Configuration) -> Void = { _ in }) throws -> Loader {

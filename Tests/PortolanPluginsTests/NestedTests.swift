@@ -2,11 +2,10 @@
 
 import PortolanCore
 import PortolanPlugins
-import TestThreads
 import Testing
 
 /// Loads inside loads, through `portolan.nested/1`, in both styles.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct NestedTests {
+@Suite(.timeLimit(.minutes(2))) struct NestedTests {
     private let stub = StubHandler()
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]

@@ -4,11 +4,10 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// The template, a blocking plugin: what it is given reaches it, and what it says arrives.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct TemplateTests {
+@Suite(.timeLimit(.minutes(2))) struct TemplateTests {
     private func run(_ url: String, _ client: RecordingClient = RecordingClient(), _ change: (inout Request) -> Void = { _ in }) throws
         -> TestAttempt
     {

@@ -3,11 +3,10 @@
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// Loads of one plugin that hang are that plugin's own trouble.
-@Suite(.ownThread, .timeLimit(.minutes(2)), .serialized) struct ThreadPoolTests {
+@Suite(.timeLimit(.minutes(2)), .serialized) struct ThreadPoolTests {
     private let clock = ManualClock()
     private let registry = ProtocolRegistry()
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// Every order in which the turns of an event-driven load can come.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct TurnLifeTests {
+@Suite(.timeLimit(.minutes(2))) struct TurnLifeTests {
     struct World: Hashable {
         var life = TurnLife()
         var starts = 0

@@ -4,11 +4,10 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// Bytes on their way to a plugin: from memory, a file or a stream, once and again, as fast as it takes them.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct UploadTests {
+@Suite(.timeLimit(.minutes(2))) struct UploadTests {
     private static let bytes = (0..<5000).map { UInt8(ascii: "a") + UInt8($0 % 26) }
 
     private func upload(_ body: Body, to url: String, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {

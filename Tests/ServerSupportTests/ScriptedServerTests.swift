@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import TestThreads
 import Testing
 
 @testable import ServerSupport
 
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct ScriptedServerTests {
+@Suite(.timeLimit(.minutes(10))) struct ScriptedServerTests {
     private static let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
 
     @Test func aRequestIsRecordedAndAnswered() throws {

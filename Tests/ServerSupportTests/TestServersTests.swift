@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// The real servers, through curl(1).
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct TestServersTests {
+@Suite(.timeLimit(.minutes(10))) struct TestServersTests {
     @Test(arguments: TestServer.allCases)
     func eachServerIsThere(_ server: TestServer) throws {
         let endpoint = try TestServers.shared.endpoint(server)

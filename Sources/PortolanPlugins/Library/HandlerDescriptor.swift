@@ -34,7 +34,7 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         self.loads = loads
         var traits: HandlerTraits = []
         if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) != 0 { traits.insert(.multipart) }
-        if unsafe loads.run != nil { traits.insert(.blocking) }
+        traits.insert(unsafe loads.run != nil ? .blocking : .stopsInTurn)
         self.traits = traits
     }
 

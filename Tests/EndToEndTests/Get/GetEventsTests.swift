@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// `get --json`
-@Suite(.ownThread) struct GetEventsTests {
+@Suite struct GetEventsTests {
     private let program: Program
 
     init() throws { program = try Program() }

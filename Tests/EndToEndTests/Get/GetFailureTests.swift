@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// Each failure is one line on standard error, a documented status, and no output.
-@Suite(.ownThread) struct GetFailureTests {
+@Suite struct GetFailureTests {
     private let program: Program
 
     init() throws { program = try Program() }

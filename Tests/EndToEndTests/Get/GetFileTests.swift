@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// What `-o` and `-O` leave in the folder.
-@Suite(.ownThread) struct GetFileTests {
+@Suite struct GetFileTests {
     private let program: Program
 
     init() throws { program = try Program() }

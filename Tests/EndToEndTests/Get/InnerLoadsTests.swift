@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// `get --json` and `get -v` tell of the loads inside a load, to their end.
-@Suite(.ownThread, .timeLimit(.minutes(1))) struct InnerLoadsTests {
+@Suite(.timeLimit(.minutes(1))) struct InnerLoadsTests {
     private let program: Program
     private let relay: String
 

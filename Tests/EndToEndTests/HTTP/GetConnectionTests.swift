@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// Certificates and proxies, with real servers.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GetConnectionTests {
+@Suite(.timeLimit(.minutes(2))) struct GetConnectionTests {
     private let program: Program
     private let servers: TestServers
 

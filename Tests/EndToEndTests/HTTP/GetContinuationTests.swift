@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// `get -C`
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GetContinuationTests {
+@Suite(.timeLimit(.minutes(2))) struct GetContinuationTests {
     private let program: Program
 
     init() throws { program = try Program() }

@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// What `-v` and `--json` say of connections and times.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GetMetricsTests {
+@Suite(.timeLimit(.minutes(2))) struct GetMetricsTests {
     private let program: Program
     private let server: ScriptedServer
 

@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// What `get` sends, and what it makes of the answer.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GetRequestTests {
+@Suite(.timeLimit(.minutes(2))) struct GetRequestTests {
     private let program: Program
 
     init() throws { program = try Program() }

@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// `get --retry`, and the limits of time.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GetRetryTests {
+@Suite(.timeLimit(.minutes(2))) struct GetRetryTests {
     private let program: Program
 
     init() throws { program = try Program() }

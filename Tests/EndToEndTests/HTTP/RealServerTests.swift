@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// `get` with servers that others have written.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct RealServerTests {
+@Suite(.timeLimit(.minutes(2))) struct RealServerTests {
     private let program: Program
     private let servers: TestServers
 

@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// `portolan stdio` over HTTP.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct StdioHTTPTests {
+@Suite(.timeLimit(.minutes(2))) struct StdioHTTPTests {
     private let program: Program
 
     init() throws { program = try Program() }

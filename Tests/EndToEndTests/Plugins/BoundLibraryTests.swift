@@ -2,11 +2,10 @@
 
 import Foundation
 import ServerSupport
-import TestThreads
 import Testing
 
 /// Libraries of the system that a manifest alone makes plugins of.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct BoundLibraryTests {
+@Suite(.timeLimit(.minutes(2))) struct BoundLibraryTests {
     private let program: Program
 
     init() throws {

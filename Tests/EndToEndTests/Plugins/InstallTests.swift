@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// What `make install` puts down is enough to load, and to build plugins with.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct InstallTests {
+@Suite(.timeLimit(.minutes(2))) struct InstallTests {
     private let program: Program
     private var root: String { PluginConformanceTests.root.path }
     private let prefix: String

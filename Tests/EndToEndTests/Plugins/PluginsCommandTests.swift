@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
 /// `portolan plugins list|inspect|validate|schema`.
-@Suite(.ownThread) struct PluginsCommandTests {
+@Suite struct PluginsCommandTests {
     private let program: Program
     private let search: [String: String]
     private let template: String

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TestThreads
 import Testing
 
-@Suite(.ownThread) struct StdioTests {
+@Suite struct StdioTests {
     private let program: Program
 
     init() throws { program = try Program() }

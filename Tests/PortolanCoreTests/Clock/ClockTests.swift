@@ -2,12 +2,11 @@
 
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanCore
 
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct ClockTests {
+@Suite(.timeLimit(.minutes(2))) struct ClockTests {
     @Test func alarmsFallDueInOrder() {
         var random = SeededGenerator(seed: 3)
         var queue = AlarmQueue()

@@ -3,10 +3,9 @@
 import FoundationEssentials
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
-@Suite(.ownThread) struct BodyFileTests {
+@Suite struct BodyFileTests {
     private static let text = "The quick brown fox jumps over the lazy dog"
 
     @Test(arguments: [1, 7, 16, 43, 44, 1000]) func everyReaderGivesTheWholeFile(_ capacity: Int) throws {

@@ -2,12 +2,11 @@
 
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanCore
 
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct BodyTests {
+@Suite(.timeLimit(.minutes(2))) struct BodyTests {
     @Test(arguments: [1, 3, 1000])
     func aBodyInMemoryCanBeReadTwice(size: Int) async throws {
         let body = Body.bytes(Array(0..<100))

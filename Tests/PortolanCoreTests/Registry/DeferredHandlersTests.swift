@@ -3,12 +3,11 @@
 import Logging
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanCore
 
-@Suite(.ownThread) struct DeferredHandlersTests {
+@Suite struct DeferredHandlersTests {
     private static func loader(_ registry: ProtocolRegistry) -> Loader {
         Loader(configuration: .default, registry: registry)
     }

@@ -3,12 +3,11 @@
 import FoundationEssentials
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanCore
 
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct CallersFormsTests {
+@Suite(.timeLimit(.minutes(2))) struct CallersFormsTests {
     @Test func dataCollectsThePieces() async throws {
         let loader = loader(StubHandler { _ in .pieces([[1, 2], [3], [4, 5]]) })
         let (body, response) = try await loader.data(from: "x:1")

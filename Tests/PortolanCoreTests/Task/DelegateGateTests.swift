@@ -3,7 +3,6 @@
 import Dispatch
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanCore
@@ -15,7 +14,7 @@ import Testing
 #endif
 
 /// One call at a time comes to a delegate, also where a load inside asks while the load itself delivers.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct DelegateGateTests {
+@Suite(.timeLimit(.minutes(2))) struct DelegateGateTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
 
@@ -155,7 +154,7 @@ import Testing
 }
 
 /// What a suspended task keeps from its delegate.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct SuspensionTests {
+@Suite(.timeLimit(.minutes(2))) struct SuspensionTests {
     private let handler = ManualHandler()
 
     private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, ManualLoad) {

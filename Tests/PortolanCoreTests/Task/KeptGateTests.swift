@@ -2,7 +2,6 @@
 
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanCore
@@ -14,7 +13,7 @@ import Testing
 #endif
 
 /// A run of data keeps the gate to the delegate until somebody else wants in: a load inside that begins amid the run.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct KeptGateTests {
+@Suite(.timeLimit(.minutes(2))) struct KeptGateTests {
     private let outer = ManualHandler(schemes: .only(["outer"]))
     private let inner = ManualHandler(schemes: .only(["x"]))
     private static let innerURL = "x:1"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanCore
@@ -12,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct LoadThreadsTests {
+@Suite(.timeLimit(.minutes(2))) struct LoadThreadsTests {
     @Test func noMoreThanTheLimitRunAtOnce() throws {
         let threads = LoadThreads(limit: 3)
         let counts = Monitor((running: 0, most: 0, done: 0, isOpen: false))
@@ -76,7 +75,7 @@ import Testing
     }
 }
 
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct LoadTurnsTests {
+@Suite(.timeLimit(.minutes(2))) struct LoadTurnsTests {
     @Test func aTurnTakenWithinATurnComesAfterIt() {
         let turns = LoadTurns()
         let log = Mutex<[String]>([])

@@ -5,10 +5,9 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTP
 import ServerSupport
-import TestThreads
 import Testing
 
-@Suite("A server that answers 401", .ownThread, .timeLimit(.minutes(10)))
+@Suite("A server that answers 401", .timeLimit(.minutes(10)))
 struct AuthenticationLoadTests {
     private static let refusal = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 2\r\n\r\nno"
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"

@@ -6,13 +6,12 @@ import PortolanCoding
 import PortolanCore
 import PortolanTestSupport
 import ServerSupport
-import TestThreads
 import Testing
 
 @testable import PortolanHTTP
 
 /// HTTP/1.1 connections over real sockets, to a server that does as the test says.
-@Suite("HTTP/1.1 connections", .ownThread, .timeLimit(.minutes(10)))
+@Suite("HTTP/1.1 connections", .timeLimit(.minutes(10)))
 struct ConnectionTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
 

@@ -5,11 +5,10 @@ import PortolanHTTP
 import PortolanTestSupport
 import ServerSupport
 import Synchronization
-import TestThreads
 import Testing
 
 /// Ten thousand loads over real sockets, 64 at a time, of which many are cancelled at any moment of their life.
-@Suite("Many loads", .ownThread, .timeLimit(.minutes(10))) struct ManyLoadsTests {
+@Suite("Many loads", .timeLimit(.minutes(10))) struct ManyLoadsTests {
     private static let body = [UInt8](repeating: 0x62, count: 3000)
     private static let answers = [
         "HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n",

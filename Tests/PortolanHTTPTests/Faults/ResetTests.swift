@@ -5,12 +5,11 @@ import PortolanCore
 import PortolanHTTP
 import PortolanTestSupport
 import ServerSupport
-import TestThreads
 import Testing
 
 /// The connection is reset (RST, and not FIN) at each moment that an exchange has: one end, with the right code, and what may not be done
 /// twice is sent once.
-@Suite("Resets", .ownThread, .timeLimit(.minutes(10))) struct ResetTests {
+@Suite("Resets", .timeLimit(.minutes(10))) struct ResetTests {
     private typealias Step = ScriptedServer.Step
 
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"

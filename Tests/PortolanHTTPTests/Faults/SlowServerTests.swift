@@ -5,11 +5,10 @@ import PortolanCore
 import PortolanHTTP
 import PortolanTestSupport
 import ServerSupport
-import TestThreads
 import Testing
 
 /// Servers that say little and never end: the time limits end their loads, on a clock that stands still until the test moves it.
-@Suite("Slow servers", .ownThread, .timeLimit(.minutes(10))) struct SlowServerTests {
+@Suite("Slow servers", .timeLimit(.minutes(10))) struct SlowServerTests {
     private let clock = ManualClock()
 
     private func loader(idle: Duration?, total: Duration?) -> Loader {

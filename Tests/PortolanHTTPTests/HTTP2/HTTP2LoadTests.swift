@@ -7,13 +7,12 @@ import NIOHTTP2
 import PortolanCore
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanHTTP
 
 /// Loads over sockets: what the pool, the load and the connections do together.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct HTTP2LoadTests {
+@Suite(.timeLimit(.minutes(10))) struct HTTP2LoadTests {
     private func start(_ request: Request, on handler: HTTPHandler) -> (RecordingClient, any ProtocolLoad) {
         let client = RecordingClient()
         let load = handler.makeLoad(for: request, cachedResponse: nil, client: client)

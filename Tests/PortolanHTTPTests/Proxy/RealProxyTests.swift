@@ -5,10 +5,9 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTP
 import ServerSupport
-import TestThreads
 import Testing
 
-@Suite("Through squid and microsocks", .ownThread, .timeLimit(.minutes(10)))
+@Suite("Through squid and microsocks", .timeLimit(.minutes(10)))
 struct RealProxyTests {
     private let servers: TestServers
 

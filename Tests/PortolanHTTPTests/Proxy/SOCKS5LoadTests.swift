@@ -4,10 +4,9 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTP
 import ServerSupport
-import TestThreads
 import Testing
 
-@Suite("Through a SOCKS5 proxy", .ownThread, .timeLimit(.minutes(10)))
+@Suite("Through a SOCKS5 proxy", .timeLimit(.minutes(10)))
 struct SOCKS5LoadTests {
     private static let success = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
     /// Of `origin.test` port 80.

@@ -5,10 +5,9 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTP
 import ServerSupport
-import TestThreads
 import Testing
 
-@Suite("https: through an HTTP proxy", .ownThread, .timeLimit(.minutes(10)))
+@Suite("https: through an HTTP proxy", .timeLimit(.minutes(10)))
 struct TunnelTests {
     private static let refusal = "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 2\r\n\r\nno"
     private static let established = "HTTP/1.1 200 Connection established\r\n\r\n"

@@ -9,7 +9,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// A loop's turns, its work and its time.
-@Suite("Loops of sockets", .ownThread, .timeLimit(.minutes(10)))
+@Suite("Loops of sockets", .timeLimit(.minutes(10)))
 struct SocketLoopTests {
     /// What is touched in turns only: two at once would be seen, by the count or by the flag.
     private final class Shared: @unchecked Sendable {  // … because that is what is tested

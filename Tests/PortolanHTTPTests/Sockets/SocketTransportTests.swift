@@ -11,7 +11,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// One socket, its loop, and threads that see to it.
-@Suite("Sockets of a loop", .ownThread, .timeLimit(.minutes(10)))
+@Suite("Sockets of a loop", .timeLimit(.minutes(10)))
 struct SocketTransportTests {
     /// A transport over one end of a pair, whose other end is the test's.
     struct Bench: Sendable {

@@ -12,7 +12,7 @@ import Testing
 @testable import PortolanHTTP
 
 /// Threads that wait for their loads, and do the work of them meanwhile.
-@Suite("Waiting for data", .ownThread, .timeLimit(.minutes(10)))
+@Suite("Waiting for data", .timeLimit(.minutes(10)))
 struct WaitForDataTests {
     private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
     private static let always: [ScriptedServer.Step] = [.forever([.receiveHead, .send(text: yes)])]

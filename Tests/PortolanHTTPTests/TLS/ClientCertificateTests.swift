@@ -4,13 +4,12 @@ import NIOSSL
 import PortolanCore
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanHTTP
 
 /// Who the client is: by its settings, and as a load answers.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct ClientCertificateTests {
+@Suite(.timeLimit(.minutes(10))) struct ClientCertificateTests {
     static let versions: [TLSVersion] = [.tlsv12, .tlsv13]
 
     private static func server(_ version: TLSVersion = .tlsv13, isOptional: Bool = false, name: String = "good") async throws

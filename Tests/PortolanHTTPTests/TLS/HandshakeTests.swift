@@ -5,13 +5,12 @@ import NIOSSL
 import PortolanCore
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanHTTP
 
 /// Handshakes that fail, and what is said of them; versions and names.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct HandshakeTests {
+@Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
     @Test func aServerWithoutTLSIsNamedAsOne() async throws {
         let server = try await SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await SecureLoads().load(server.url)

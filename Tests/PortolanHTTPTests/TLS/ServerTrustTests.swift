@@ -4,13 +4,12 @@ import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 @testable import PortolanHTTP
 
 /// Whether a server is trusted: by default, and as a load answers.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct ServerTrustTests {
+@Suite(.timeLimit(.minutes(10))) struct ServerTrustTests {
     /// A server's certificate, and what is said of it.
     static let bad: [(name: String, words: [String])] = [
         ("expired", ["expired on 2021-02-02", "clock"]),

@@ -3,13 +3,12 @@
 import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// Loads through a binding: what they take from a request, how they are called back, how they fail, and how they are stopped.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct BindingLoadTests {
+@Suite(.timeLimit(.minutes(2))) struct BindingLoadTests {
     private static let write = #"{"call": "bf_write", "with": ["{url.path}"], "check": {"equals": 0}}"#
 
     // MARK: The request

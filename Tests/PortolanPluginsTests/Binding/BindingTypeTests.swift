@@ -3,13 +3,12 @@
 import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// Each type of the language goes to C and comes back, and each rule of ownership is kept.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct BindingTypeTests {
+@Suite(.timeLimit(.minutes(2))) struct BindingTypeTests {
     /// What a function makes of a value, and the values at the ends of its type.
     static let integers: [(function: String, argument: String, result: String)] = [
         ("bf_int8", "127", "-127"), ("bf_int8", "-127", "127"), ("bf_uint8", "0", "255"), ("bf_uint8", "255", "0"),

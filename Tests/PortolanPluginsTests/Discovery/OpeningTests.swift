@@ -2,13 +2,12 @@
 
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// When a library is opened, and what it has to be then.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct OpeningTests {
+@Suite(.timeLimit(.minutes(2))) struct OpeningTests {
     private let folder: TestFolder
     private let log = RecordingLog()
 

@@ -4,11 +4,10 @@ import FoundationEssentials
 import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// What the commands that only answer deliver, and how the parameters change it.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct EchoAnswerTests {
+@Suite(.timeLimit(.minutes(2))) struct EchoAnswerTests {
     @Test(arguments: [
         ("echo:text?text=a+b%2Bc%2541%00", Array("a+b+c%41\0".utf8)),
         ("echo:text?text=%FF%0D%0A", [0xFF, 13, 10]),

@@ -3,11 +3,10 @@
 import PortolanCore
 import PortolanTestSupport
 import Synchronization
-import TestThreads
 import Testing
 
 /// The question for a user and a password, and every answer to it.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct EchoChallengeTests {
+@Suite(.timeLimit(.minutes(2))) struct EchoChallengeTests {
     private static let url = "echo:challenge?user=u%20ser&password=s3cr3t"
     private static let right = ChallengeAnswer.use(.password(user: "u ser", password: "s3cr3t"))
 

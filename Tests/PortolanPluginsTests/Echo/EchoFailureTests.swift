@@ -3,11 +3,10 @@
 import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// Failures that a URL asks for, and those that it earns.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct EchoFailureTests {
+@Suite(.timeLimit(.minutes(2))) struct EchoFailureTests {
     /// The last three are the host's own.
     @Test(arguments: LoadError.Code.published.dropLast(3).map(\.name))
     func everyPublishedCodeCanBeHad(_ name: String) throws {

@@ -3,11 +3,10 @@
 import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// Where the redirects lead, and what their responses say.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct EchoRedirectTests {
+@Suite(.timeLimit(.minutes(2))) struct EchoRedirectTests {
     private static func taking() -> RecordingClient {
         RecordingClient { _, event in if case .redirect = event { .stopped } else { .keepGoing } }
     }

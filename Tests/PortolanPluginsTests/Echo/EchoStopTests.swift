@@ -3,11 +3,10 @@
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// A stop ends each kind of wait at once: nothing of the load is left, and nothing comes after it.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct EchoStopTests {
+@Suite(.timeLimit(.minutes(2))) struct EchoStopTests {
     private static let cancelled = RecordingClient.Event.failed(CancelTests.cancelled)
 
     /// Each would last an hour, or for ever.

@@ -4,11 +4,10 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// What becomes of an upload body.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct EchoUploadTests {
+@Suite(.timeLimit(.minutes(2))) struct EchoUploadTests {
     @Test(arguments: [0, 1, 65536, 200_000])
     func anUploadComesBack(_ count: Int) throws {
         let body = Echo.pattern(0..<count)

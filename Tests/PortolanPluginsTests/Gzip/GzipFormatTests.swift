@@ -2,11 +2,10 @@
 
 import PortolanCore
 import PortolanPlugins
-import TestThreads
 import Testing
 
 /// Which bytes the gzip plugin takes for a gzip file, and what comes out of them.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GzipFormatTests {
+@Suite(.timeLimit(.minutes(2))) struct GzipFormatTests {
     private static let rich = GzipFile(name: "chart.txt", extra: [1, 2, 3], comment: "north up", hasHeaderCheck: true)
     private static let contents = Array("the first member, the second\n".utf8)
     private static let first = rich.member(Array(contents.prefix(16)))

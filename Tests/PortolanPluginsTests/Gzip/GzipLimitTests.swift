@@ -2,13 +2,12 @@
 
 import Logging
 import PortolanCore
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// What a gzip file may expand to, and how that is set.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GzipLimitTests {
+@Suite(.timeLimit(.minutes(2))) struct GzipLimitTests {
     /// Nearly 157 times larger than its file.
     private static let mebibyte = GzipFile().zeros(1 << 20)
 

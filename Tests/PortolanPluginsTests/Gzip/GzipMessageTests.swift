@@ -4,11 +4,10 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// What the gzip plugin asks for, and what it says before the body.
-@Suite(.ownThread, .timeLimit(.minutes(2))) struct GzipMessageTests {
+@Suite(.timeLimit(.minutes(2))) struct GzipMessageTests {
     private static let file = GzipFile().member(Array("Ahoy\n".utf8))
 
     /// `inner:` answers with a gzip file and what `change` makes of it; the request is written down.

@@ -3,13 +3,12 @@
 import CPortolan
 import Logging
 import PortolanCore
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// How long one call into the gzip plugin goes on, seen from a host that always has more for it and never says that it is enough.
-@Suite(.ownThread, .timeLimit(.minutes(2)), .serialized) struct GzipTurnTests {
+@Suite(.timeLimit(.minutes(2)), .serialized) struct GzipTurnTests {
     /// What the host's functions, which can capture nothing, do and see.
     private struct Host {
         var pulled = 0

@@ -8,7 +8,7 @@ import TestThreads
 import Testing
 
 /// The plugin and the built-in handler against servers that others wrote.
-@Suite(.timeLimit(.minutes(2))) struct HTTPFixtureServerTests {
+@Suite(.timeLimit(.minutes(10))) struct HTTPFixtureServerTests {
     struct Load: Sendable, CustomTestStringConvertible {
         let server: TestServer
         let path: String

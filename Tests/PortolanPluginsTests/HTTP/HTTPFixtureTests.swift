@@ -7,7 +7,7 @@ import ServerSupport
 import Testing
 
 /// A plugin that speaks HTTP lacks nothing that the built-in handler has: what it brings about is the same, event for event and byte for byte.
-@Suite(.timeLimit(.minutes(2))) struct HTTPFixtureTests {
+@Suite(.timeLimit(.minutes(10))) struct HTTPFixtureTests {
     @Test(arguments: HTTPExchange.all)
     func theBuiltInHandlerDoesWhatTheTableSays(exchange: HTTPExchange) async throws {
         let outcome = try await exchange.run(on: .builtIn)

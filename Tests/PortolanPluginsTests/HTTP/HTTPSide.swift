@@ -29,6 +29,8 @@ struct HTTPHarness: Sendable {
         for handler in plugin?.handlers ?? [] where handler.identifier == identifier { registry.register(handler) }
         var configuration = Loader.Configuration()
         configuration.logger.logLevel = .critical
+        // A test that waits for a thread of Swift's stands still, and its load with it.
+        configuration.timeouts = Timeouts()
         configuration.breachObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
         change(&configuration)
         loader = Loader(configuration: configuration, registry: registry)

@@ -2,11 +2,10 @@
 
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 /// Whatever an author's code does, the host sees no broken rule, and each load has one end.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct KitFailureTests {
+@Suite(.timeLimit(.minutes(10))) struct KitFailureTests {
     private let kit: Kit
 
     init() throws { kit = try Kit() }

@@ -5,13 +5,12 @@ import HTTPTypes
 import Logging
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 @testable import PortolanPlugins
 
 /// What a load on the kit can do, behind the real host.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct KitLoadTests {
+@Suite(.timeLimit(.minutes(10))) struct KitLoadTests {
     private let kit: Kit
 
     init() throws { kit = try Kit() }

@@ -2,11 +2,10 @@
 
 import PortolanCore
 import PortolanPlugins
-import TestThreads
 import Testing
 
 /// Loads inside loads of the kit.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct KitNestedTests {
+@Suite(.timeLimit(.minutes(10))) struct KitNestedTests {
     private let stub = StubHandler()
     private let kit: Kit
     private let loader: Loader

@@ -6,7 +6,7 @@ import TestThreads
 import Testing
 
 /// A stop at every await: nothing comes after it, the load is destroyed, and its task ends.
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct KitStopTests {
+@Suite(.timeLimit(.minutes(10))) struct KitStopTests {
     private static let cancelled = RecordingClient.Event.failed(CancelTests.cancelled)
 
     private func stop(

@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func theTemplatesManifestIsTheOneThatItDocuments() throws {
-        let root = URL(filePath: Fixtures.folder).deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(filePath: Fixtures.package)
         let path = root.appendingPathComponent("Plugins/Template/Template.plugin.json").path
         let manifest = try PluginManifest(parsing: Array(Data(contentsOf: URL(filePath: path))), path: path)
         #expect(manifest.identifier == "org.portolan.template")

@@ -8,7 +8,7 @@ import Testing
 
 /// The published schema and the decoder agree, as an implementation of JSON Schema that is not ours sees it.
 @Suite struct SchemaTests {
-    private static let root = URL(filePath: Fixtures.folder).deletingLastPathComponent().deletingLastPathComponent()
+    private static let root = URL(filePath: Fixtures.package)
 
     /// Debian's python3-jsonschema says of each document in an array whether the schema allows it.
     private static let judge = """

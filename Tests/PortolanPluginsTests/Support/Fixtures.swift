@@ -7,12 +7,14 @@ import PortolanPlugins
 
 /// The plugin libraries that `make` compiles from Tests/PluginFixtures and Plugins/Template.
 enum Fixtures {
-    /// `PORTOLAN_FIXTURES` in the environment, else `.build/fixtures` of the package, found from this file.
-    static let folder: String = {
-        if let folder = ProcessInfo.processInfo.environment["PORTOLAN_FIXTURES"] { return folder }
+    /// `PORTOLAN_FIXTURES` in the environment, else `.build/fixtures` of the package.
+    static let folder = ProcessInfo.processInfo.environment["PORTOLAN_FIXTURES"] ?? "\(package)/.build/fixtures"
+
+    /// The package's folder, found from this file.
+    static let package: String = {
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         parts.removeLast(4)
-        return (parts + [".build", "fixtures"]).joined(separator: "/")
+        return parts.joined(separator: "/")
     }()
 
     static func path(_ name: String) -> String { "\(folder)/\(name).so" }

@@ -2,12 +2,11 @@
 
 import HTTPTypes
 import Portolan
-import TestThreads
 import Testing
 
 @testable import PortolanCLI
 
-@Suite(.ownThread) struct RetryScheduleTests {
+@Suite struct RetryScheduleTests {
     /// How long each try waits that there is, in seconds.
     private func waits(_ schedule: RetrySchedule, after setback: Setback = .timedOut) -> [Double] {
         var schedule = schedule
@@ -52,7 +51,7 @@ import Testing
     }
 }
 
-@Suite(.ownThread) struct SetbackTests {
+@Suite struct SetbackTests {
     private static let now: Int64 = 784_111_777  // Sun, 06 Nov 1994 08:49:37 GMT
 
     @Test(

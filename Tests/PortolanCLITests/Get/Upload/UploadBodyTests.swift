@@ -3,12 +3,11 @@
 import Portolan
 import PortolanCore
 import PortolanTestSupport
-import TestThreads
 import Testing
 
 @testable import PortolanCLI
 
-@Suite(.ownThread, .timeLimit(.minutes(10))) struct UploadBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadBodyTests {
     /// Reads a body to its end, with room for so many bytes at a time.
     private func text(of body: Body, capacity: Int = 100) async throws -> String {
         let reader = try body.makeReader()
