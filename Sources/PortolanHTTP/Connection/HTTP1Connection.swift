@@ -220,8 +220,9 @@ extension HTTP1Connection {
         let loop = transport.loop
         let bound = TurnBound(self)
         var pieces = 0
-        while case .body(let isChunked) = sending, exchange === current, transport.isWritable {
-            guard pieces < Self.piecesInTurn else { return loop.execute { bound.value.pump() } }
+        // The end takes no room and no time: put off, it could come after the answer.
+        while case .body(let isChunked) = sending, exchange === current, transport.isWritable || upload.isAllRead {
+            guard pieces < Self.piecesInTurn || upload.isAllRead else { return loop.execute { bound.value.pump() } }
             pieces += 1
             switch upload.next(allocator, whenReady: { loop.execute { bound.value.pump() } }) {
             case .bytes(let piece): send(piece, isChunked: isChunked, to: current, transport)

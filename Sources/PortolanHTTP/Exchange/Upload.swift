@@ -18,6 +18,9 @@ final class Upload {
 
     let length: Int64?
     private let reader: any BodyReader
+    private var count: Int64 = 0
+    /// Whether nothing but the end is left to read.
+    var isAllRead: Bool { count == length }
     /// Whether a byte of it may be gone.
     private(set) var wasRead = false
 
@@ -37,7 +40,9 @@ final class Upload {
             return unsafe output.finalize(for: target)
         }
         switch answer {
-        case .bytes: return .bytes(buffer)
+        case .bytes:
+            count += Int64(buffer.readableBytes)
+            return .bytes(buffer)
         case .wait: return .wait
         case .end: return .end
         case .failed(let error): return .failed(error)
