@@ -5,7 +5,7 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-asan test-tsan memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -14,7 +14,13 @@ run: packages-run build plugins
 # Installs what the tests need, builds, and runs every test.
 test: packages-test contract-reference fixtures embedding bench-test
 	$(SWIFT) build --build-tests
+	PORTOLAN_MUTANTS=1 $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
 	$(SWIFT) test --skip-build --disable-xctest
+
+# Each check of `portolan check` fails the plugins that break its rule.
+test-mutants: fixtures
+	$(SWIFT) build --build-tests
+	PORTOLAN_MUTANTS=1 $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
 
 # The same tests under AddressSanitizer and LeakSanitizer.
 test-asan: packages-test fixtures

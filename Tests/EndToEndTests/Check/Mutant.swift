@@ -6,6 +6,8 @@ import Testing
 
 /// A plugin that breaks one rule: `ORDER_02b` is the second that breaks ORDER-02.
 struct Mutant: Sendable, CustomTestStringConvertible {
+    static let areJudged = ProcessInfo.processInfo.environment["PORTOLAN_MUTANTS"] != nil
+
     let name: String
     var testDescription: String { name }
 
