@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// `get --json` and `get -v` tell of the loads inside a load, to their end.
-@Suite(.timeLimit(.minutes(1))) struct InnerLoadsTests {
+@Suite(.timeLimit(.minutes(10))) struct InnerLoadsTests {
     private let program: Program
     private let relay: String
 

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// `portolan plugins watch`, each event waited for before the next change.
-@Suite(.timeLimit(.minutes(1))) struct WatchCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct WatchCommandTests {
     private let program: Program
 
     init() throws {

@@ -55,7 +55,7 @@ import Testing
         #expect(type.parameters.map(\.value) == (0..<40).map { "\($0)" })
     }
 
-    @Test(.timeLimit(.minutes(1))) func manyParametersTakeTimeInProportion() throws {
+    @Test(.timeLimit(.minutes(10))) func manyParametersTakeTimeInProportion() throws {
         // Comparing each name with all others would take hours.
         let text = (0..<200_000).map { "p\($0)=1" }.joined(separator: ";")
         #expect(try #require(MIMEType(parsing: "a/b;\(text)")).parameters.count == 200_000)

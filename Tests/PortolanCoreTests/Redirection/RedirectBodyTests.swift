@@ -8,7 +8,7 @@ import Testing
 @testable import PortolanCore
 
 /// What becomes of the request's body when it has to be sent to another place.
-@Suite(.timeLimit(.minutes(1))) struct RedirectBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct RedirectBodyTests {
     /// Reads the request's body, and redirects with it to `x://h/b`.
     private static let reader = StubHandler(identifier: "reader") { request in
         _ = try request.body?.makeReader()

@@ -7,7 +7,7 @@ import Testing
 @testable import PortolanCore
 
 /// Redirects that a handler does not offer, and delivers like any other response.
-@Suite(.timeLimit(.minutes(1))) struct RedirectTargetTests {
+@Suite(.timeLimit(.minutes(10))) struct RedirectTargetTests {
     /// A handler that answers `x://h/` like this, and everything else with a text.
     private static func answering(_ status: Int, _ locations: [String], body: String = "moved") -> StubHandler {
         StubHandler(identifier: "answering") { request in

@@ -166,7 +166,7 @@ import Testing
         #expect(kept == nil)
     }
 
-    @Test(.timeLimit(.minutes(1))) func aLoadThatWaitsKeepsNoOtherFromStarting() async throws {
+    @Test(.timeLimit(.minutes(10))) func aLoadThatWaitsKeepsNoOtherFromStarting() async throws {
         let registry = ProtocolRegistry()
         let gate = Monitor(false)
         registry.register(

@@ -34,7 +34,9 @@ import Testing
             case .awaitingBody, .awaitingAnswer: [.receiveHead, .stall]
             case .afterInterim: [.receiveHead, .send(text: "HTTP/1.1 103 Hints\r\n\r\n"), .stall]
             case .afterResponse: [.receiveHead, .send(text: head), .stall]
-            case .receiving, .paused: [.receiveHead, .send(text: head), .forever([bytes])]
+            // The delegate keeps what comes, until the test has a thread to cancel.
+            case .receiving: [.receiveHead, .send(text: head), bytes, .stall]
+            case .paused: [.receiveHead, .send(text: head), .forever([bytes])]
             case .asking:
                 HTTPExchange.answer("HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n") + [.stall]
             case .redirecting: HTTPExchange.answer("HTTP/1.1 302 There\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n") + [.stall]

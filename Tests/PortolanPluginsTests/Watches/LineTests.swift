@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// A network plugin that has no thread: the host watches its socket and its timers.
-@Suite(.timeLimit(.minutes(1))) struct LineTests {
+@Suite(.timeLimit(.minutes(10))) struct LineTests {
     private let plugin: Plugin
 
     init() throws { plugin = try Fixtures.plugin("line") }

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// What is noted, what is news, and whose a descriptor is.
-@Suite(.timeLimit(.minutes(1))) struct LoadWatchesTests {
+@Suite(.timeLimit(.minutes(10))) struct LoadWatchesTests {
     private final class Bell: Sendable {
         let rings = Monitor(0)
         let closed = Monitor<[CInt]>([])

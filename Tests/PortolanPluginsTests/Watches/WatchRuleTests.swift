@@ -15,7 +15,7 @@ import Testing
 #endif
 
 /// What a plugin may do wrong with `portolan.watch/1`, and what it gets for it.
-@Suite(.timeLimit(.minutes(1))) struct WatchRuleTests {
+@Suite(.timeLimit(.minutes(10))) struct WatchRuleTests {
     /// What functions of a plugin, which can hold nothing, work with and write down; the tests that use it come one after another.
     private final class Scene: Sendable {
         let descriptor = Monitor<CInt>(-1)
@@ -32,7 +32,7 @@ import Testing
         func note(_ answer: Int32) { answers.withLock { $0.append(answer) } }
     }
 
-    @Suite(.serialized, .timeLimit(.minutes(1))) struct Answers {
+    @Suite(.serialized, .timeLimit(.minutes(10))) struct Answers {
         private static let scene = Scene()
         private static var number: CInt { scene.descriptor.withLock { $0 } }
 
@@ -144,7 +144,7 @@ import Testing
         try expectBreach(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(-1, 1) }), "WATCH-02: timer -1 was set")
     }
 
-    @Suite(.serialized, .timeLimit(.minutes(1))) struct Closing {
+    @Suite(.serialized, .timeLimit(.minutes(10))) struct Closing {
         private static let scene = Scene()
 
         /// Its number may be another's by then: the load hears nothing more, and its author does.
@@ -171,7 +171,7 @@ import Testing
 
     // MARK: Pauses
 
-    @Suite(.serialized, .timeLimit(.minutes(1))) struct Pauses {
+    @Suite(.serialized, .timeLimit(.minutes(10))) struct Pauses {
         private static let scene = Scene()
 
         @Test func whatCanBeReadWaitsForTheResumeAndATimerDoesNot() throws {
@@ -205,7 +205,7 @@ import Testing
 
     // MARK: Turns
 
-    @Suite(.serialized, .timeLimit(.minutes(1))) struct Fairness {
+    @Suite(.serialized, .timeLimit(.minutes(10))) struct Fairness {
         private static let scene = Scene()
 
         /// As many loads as a plugin has threads wake themselves for ever: another one of it is called all the same.
