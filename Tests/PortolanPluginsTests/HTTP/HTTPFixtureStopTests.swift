@@ -44,9 +44,7 @@ import Testing
         }
     }
 
-    @Test(
-        .disabled("by itself it does not end: two servers wait for ever for the end of a connection"),
-        arguments: Phase.allCases, HTTPSide.allCases)
+    @Test(arguments: Phase.allCases, HTTPSide.allCases)
     func aStopInEachPhaseLeavesNothing(phase: Phase, side: HTTPSide) async throws {
         let harness = try HTTPHarness(side)
         let server = try ScriptedServer(phase.script)
@@ -75,13 +73,15 @@ import Testing
         #expect(delegate.events.last == .failed(.cancelled))
         let breaches = try await harness.breaches()
         #expect(breaches == [])
+        // After a short answer the built-in handler keeps the connection for the next load, for a minute.
+        harness.closeIdleConnections()
         if phase != .connecting { try await server.waitUntilClosed() }
         try await inOwnThread { server.close() }
     }
 
     private static func body(for phase: Phase) -> Body? {
         switch phase {
-        case .sendingBody: Zeros(1 << 30).body
+        case .sendingBody: Zeros(128 << 20).body
         case .awaitingBody: HandFedBody().body(length: 10)
         default: nil
         }

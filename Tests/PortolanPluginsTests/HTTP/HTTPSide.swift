@@ -18,12 +18,13 @@ enum HTTPSide: CaseIterable, Sendable {
 struct HTTPHarness: Sendable {
     let loader: Loader
     private let plugin: Plugin?
+    private let builtIn = HTTPHandler(configuration: Self.plain)
     private let broken = Monitor<[ContractRule]>([])
 
     /// The fixture is registered after the built-in handler, and so takes the scheme from it.
     init(_ side: HTTPSide, _ change: (inout Loader.Configuration) -> Void = { _ in }) throws {
         let registry = ProtocolRegistry()
-        registry.register(HTTPHandler(configuration: Self.plain))
+        registry.register(builtIn)
         plugin = side == .builtIn ? nil : try Fixtures.plugin("http")
         let identifier = side == .blocking ? "org.portolan.fixture.http" : "org.portolan.fixture.http.events"
         for handler in plugin?.handlers ?? [] where handler.identifier == identifier { registry.register(handler) }
@@ -48,6 +49,9 @@ struct HTTPHarness: Sendable {
         plain.expectation.wait = .seconds(100)
         return plain
     }
+
+    /// Of the built-in handler.
+    func closeIdleConnections() { builtIn.closeIdleConnections() }
 
     /// The rules that were broken, once no load of the plugin is left.
     func breaches() async throws -> [ContractRule] {
