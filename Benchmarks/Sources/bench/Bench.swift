@@ -87,7 +87,7 @@ struct Bench: AsyncParsableCommand {
     }
 
     private func printList() {
-        for maker in rows { print(maker.name.padding(toLength: 18, withPad: " ", startingAt: 0) + maker.summary) }
+        for maker in rows { print(Table.line(name: maker.name, summary: maker.summary)) }
     }
 
     private func printHead() {

@@ -7,8 +7,8 @@ public protocol ProtocolLoad: AnyObject, Sendable {
     /// Begins. Called at most once, and before anything else; the load may call its client from inside, up to the end.
     func startLoading()
 
-    /// Ends the load: what it holds is let go, and no event may follow (but see ``HandlerTraits/stopsInTurn``). Idempotent; may come before the start, and is not called after the
-    /// load's own end.
+    /// Ends the load: what it holds is let go, and no event may follow (but see ``HandlerTraits/stopsInTurn``). Idempotent; may come before the start, and is
+    /// not called after the load's own end.
     func stopLoading()
 
     /// Goes on after the client's answer `.pause`. Comes at most once for each such answer; it may overtake the return of that answer.

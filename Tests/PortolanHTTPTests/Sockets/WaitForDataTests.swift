@@ -285,8 +285,11 @@ struct WaitForDataTests {
             let events = Descriptors.eventCount
             // So many that a descriptor kept by one load in five would be seen beside what other tests open.
             try await inOwnThread { for _ in 0..<5_000 { _ = try current.waitForData(for: request) } }
-            // Other tests make some, too, one for each of their servers; but not one for each of these loads.
-            #expect(Descriptors.eventCount < events + 900)
+            // Other tests make some, too, one for each of their servers, and close them; what these loads kept would stay.
+            while Descriptors.eventCount >= events + 900 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
         }
         #expect(server.connections.count == 1)
         // The server's, its end of one connection, and ours.

@@ -4,7 +4,7 @@ import Foundation
 
 /// The table: a line when its row has been measured, so that one can watch.
 struct Table {
-    private static let widths = [18, 9, 5, 64, 38]
+    private static let widths = [22, 9, 5, 64, 38]
 
     static let head = line(["row", "median", "unit", "peers (and Portolan's ratio to each)", "budget"], "within")
 
@@ -20,6 +20,9 @@ struct Table {
             return line(cells, index > 0 ? "" : result.within ? "yes" : "NO")
         }.joined(separator: "\n")
     }
+
+    /// A line of `--list`.
+    static func line(name: String, summary: String) -> String { line([name], summary) }
 
     private static func wrap(_ words: [String], to width: Int) -> [String] {
         var lines = [""]
