@@ -3,6 +3,8 @@
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
+# So many tests at once: with all of them at once, a load of one waits for the others' until its connection's idle time is over.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
 .PHONY: run install test test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean

@@ -138,7 +138,9 @@ let package = Package(
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
-        .testTarget(name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "ServerSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "ServerSupport", "TestThreads"],
+            swiftSettings: strict),
     ],
     cLanguageStandard: .c11
 )

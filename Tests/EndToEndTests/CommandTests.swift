@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// `explain`, `version`, and what the program says of itself.
-@Suite struct CommandTests {
+@Suite(.blocking) struct CommandTests {
     private let program: Program
 
     init() throws { program = try Program() }

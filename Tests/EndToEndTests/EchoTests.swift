@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// What a person sees of Echo through the command line.
-@Suite struct EchoTests {
+@Suite(.blocking) struct EchoTests {
     private func get(_ url: String, _ options: String...) throws -> Program.Outcome {
         let program = try Program()
         return try program.run(["get", "--plugin", program.copyFixture("echo.so"), url] + options)

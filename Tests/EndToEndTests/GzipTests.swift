@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// The gzip plugin through the command line, with files that gzip(1) wrote.
-@Suite(.timeLimit(.minutes(5))) struct GzipTests {
+@Suite(.blocking, .timeLimit(.minutes(5))) struct GzipTests {
     @Test(arguments: ["-1", "-9"]) func aFileOfGzipsComesBack(_ level: String) throws {
         let program = try Program()
         try program.copyFixture("gzip.so")

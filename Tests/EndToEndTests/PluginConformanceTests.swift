@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// Every URL that the manifest of a plugin of this repository names for the judge does what the manifest says, through the command line.
-@Suite struct PluginConformanceTests {
+@Suite(.blocking) struct PluginConformanceTests {
     struct Manifest: Decodable {
         struct Conformance: Decodable { let loads: [Load] }
         struct Binding: Decodable {}

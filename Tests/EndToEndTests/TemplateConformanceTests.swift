@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// What Template does through the command line, beyond the URLs of its manifest.
-@Suite struct TemplateConformanceTests {
+@Suite(.blocking) struct TemplateConformanceTests {
     @Test func aHeadHasNoBody() throws {
         let program = try Program()
         let library = try program.copyFixture("template.so")

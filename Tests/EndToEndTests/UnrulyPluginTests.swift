@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
-@Suite struct UnrulyPluginTests {
+@Suite(.blocking) struct UnrulyPluginTests {
     private let program: Program
     private let plugin: String
 

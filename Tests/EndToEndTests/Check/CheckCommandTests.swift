@@ -2,10 +2,11 @@
 
 import Foundation
 import PortolanConformance
+import TestThreads
 import Testing
 
 /// `portolan check`.
-@Suite(.timeLimit(.minutes(10))) struct CheckCommandTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct CheckCommandTests {
     private func subject(_ name: String) -> String { Mutant.folder.appendingPathComponent("\(name).so").path }
 
     @Test func theListIsTheChecks() throws {

@@ -2,12 +2,13 @@
 
 import Foundation
 import PortolanConformance
+import TestThreads
 import Testing
 
 /// Each check can fail: a plugin that keeps every rule passes all of them, and one that breaks a rule is failed by that rule's check.
 ///
 /// A hundred judgements of 75 checks each: `make test` runs them by themselves, after all other tests, which would wait for them.
-@Suite(.enabled(if: Mutant.areJudged, "set PORTOLAN_MUTANTS, as make test-mutants does"), .timeLimit(.minutes(10)))
+@Suite(.blocking, .enabled(if: Mutant.areJudged, "set PORTOLAN_MUTANTS, as make test-mutants does"), .timeLimit(.minutes(10)))
 struct MutantTests {
     @Test func aPluginThatKeepsEveryRulePasses() throws {
         let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("good.so"))

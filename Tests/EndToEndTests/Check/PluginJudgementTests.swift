@@ -2,10 +2,11 @@
 
 import Foundation
 import PortolanConformance
+import TestThreads
 import Testing
 
 /// The plugins of this repository that have code of their own keep every rule that can be judged of them.
-@Suite(.timeLimit(.minutes(10))) struct PluginJudgementTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct PluginJudgementTests {
     @Test(arguments: ["Template", "Echo", "Gzip"])
     func thePluginPasses(name: String) throws {
         let program = try Program()

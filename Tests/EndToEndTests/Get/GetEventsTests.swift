@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// `get --json`
-@Suite struct GetEventsTests {
+@Suite(.blocking) struct GetEventsTests {
     private let program: Program
 
     init() throws { program = try Program() }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// Each failure is one line on standard error, a documented status, and no output.
-@Suite struct GetFailureTests {
+@Suite(.blocking) struct GetFailureTests {
     private let program: Program
 
     init() throws { program = try Program() }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// What `-o` and `-O` leave in the folder.
-@Suite struct GetFileTests {
+@Suite(.blocking) struct GetFileTests {
     private let program: Program
 
     init() throws { program = try Program() }

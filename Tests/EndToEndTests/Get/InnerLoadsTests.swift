@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// `get --json` and `get -v` tell of the loads inside a load, to their end.
-@Suite(.timeLimit(.minutes(10))) struct InnerLoadsTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct InnerLoadsTests {
     private let program: Program
     private let relay: String
 

@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// Certificates and proxies, with real servers.
-@Suite(.timeLimit(.minutes(2))) struct GetConnectionTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetConnectionTests {
     private let program: Program
     private let servers: TestServers
 

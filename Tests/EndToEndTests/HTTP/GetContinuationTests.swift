@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// `get -C`
-@Suite(.timeLimit(.minutes(2))) struct GetContinuationTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetContinuationTests {
     private let program: Program
 
     init() throws { program = try Program() }

@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// What `-v` and `--json` say of connections and times.
-@Suite(.timeLimit(.minutes(2))) struct GetMetricsTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetMetricsTests {
     private let program: Program
     private let server: ScriptedServer
 

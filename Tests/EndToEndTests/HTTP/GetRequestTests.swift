@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// What `get` sends, and what it makes of the answer.
-@Suite(.timeLimit(.minutes(2))) struct GetRequestTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetRequestTests {
     private let program: Program
 
     init() throws { program = try Program() }

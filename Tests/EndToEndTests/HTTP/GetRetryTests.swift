@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// `get --retry`, and the limits of time.
-@Suite(.timeLimit(.minutes(2))) struct GetRetryTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetRetryTests {
     private let program: Program
 
     init() throws { program = try Program() }

@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// `get` with servers that others have written.
-@Suite(.timeLimit(.minutes(2))) struct RealServerTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct RealServerTests {
     private let program: Program
     private let servers: TestServers
 

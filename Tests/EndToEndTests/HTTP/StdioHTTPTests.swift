@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// `portolan stdio` over HTTP.
-@Suite(.timeLimit(.minutes(2))) struct StdioHTTPTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct StdioHTTPTests {
     private let program: Program
 
     init() throws { program = try Program() }

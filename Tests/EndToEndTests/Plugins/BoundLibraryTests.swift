@@ -2,10 +2,11 @@
 
 import Foundation
 import ServerSupport
+import TestThreads
 import Testing
 
 /// Libraries of the system that a manifest alone makes plugins of.
-@Suite(.timeLimit(.minutes(2))) struct BoundLibraryTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct BoundLibraryTests {
     private let program: Program
 
     init() throws {

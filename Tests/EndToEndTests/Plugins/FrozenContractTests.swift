@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// Plugins that were built against the headers of version 1.0 of the contract load in this host.
-@Suite(.timeLimit(.minutes(10))) struct FrozenContractTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct FrozenContractTests {
     private let program: Program
 
     init() throws {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// What `make install` puts down is enough to load, and to build plugins with.
-@Suite(.timeLimit(.minutes(2))) struct InstallTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct InstallTests {
     private let program: Program
     private var root: String { PluginConformanceTests.root.path }
     private let prefix: String

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// Installed plugins serve, and each thing that can be wrong with one is one line which says what, where and how to mend it.
-@Suite struct InstalledPluginTests {
+@Suite(.blocking) struct InstalledPluginTests {
     private let program: Program
     private let search: [String: String]
     private static let url = "template://greet/sea"

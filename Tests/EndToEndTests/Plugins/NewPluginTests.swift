@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// What `portolan new plugin` writes builds, loads and passes its own test, as it stands.
-@Suite(.timeLimit(.minutes(2))) struct NewPluginTests {
+@Suite(.blocking, .timeLimit(.minutes(2))) struct NewPluginTests {
     private let program: Program
 
     init() throws {

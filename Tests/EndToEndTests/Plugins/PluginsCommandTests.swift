@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// `portolan plugins list|inspect|validate|schema`.
-@Suite struct PluginsCommandTests {
+@Suite(.blocking) struct PluginsCommandTests {
     private let program: Program
     private let search: [String: String]
     private let template: String

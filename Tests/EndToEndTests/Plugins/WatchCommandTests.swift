@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
 /// `portolan plugins watch`, each event waited for before the next change.
-@Suite(.timeLimit(.minutes(10))) struct WatchCommandTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct WatchCommandTests {
     private let program: Program
 
     init() throws {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestThreads
 import Testing
 
-@Suite struct StdioTests {
+@Suite(.blocking) struct StdioTests {
     private let program: Program
 
     init() throws { program = try Program() }
