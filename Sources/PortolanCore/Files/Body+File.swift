@@ -27,7 +27,7 @@ extension Body {
 }
 
 /// Reads without waiting for anybody: of a regular file there is always a next byte or an end.
-private final class FileBodyReader: BodyReader {
+private final class FileBodyReader: FileBackedReader {
     private struct Place: ~Copyable {
         let file: RegularFile
         var offset: Int64 = 0
@@ -55,10 +55,29 @@ private final class FileBodyReader: BodyReader {
         } catch {
             return .failed(LoadError(.bodyFailed, message: "the body's file can't be read", cause: error))
         }
+        putBack(place)
+        return .bytes
+    }
+
+    func send(_ send: (CInt, Int64, Int) -> FileTransfer) -> (FileTransfer, BodyRead) {
+        guard var place = self.place.withLock({ $0.take() }) else { return (.atEnd, .end) }
+        let owed = length.map { $0 - place.offset } ?? .max
+        guard owed > 0 else { return (.atEnd, .end) }
+        let transfer = place.file.send(Int(clamping: owed), from: place.offset, send)
+        switch transfer {
+        case .took(let count): place.offset += Int64(min(count, Int(clamping: owed)))
+        case .atEnd where length != nil: return (transfer, .failed(shrunk(place.file.path, by: owed)))
+        case .atEnd: return (transfer, .end)
+        case .full, .unable: break
+        }
+        putBack(place)
+        return (transfer, .bytes)
+    }
+
+    private func putBack(_ place: consuming Place) {
         var moved = Optional(place)
         self.place.withLock { $0 = moved.take() }
         if isClosed.load(ordering: .sequentiallyConsistent) { close() }
-        return .bytes
     }
 
     func close() {

@@ -77,6 +77,11 @@ package struct RegularFile: ~Copyable, Sendable {
         return total
     }
 
+    /// Has `send` take bytes from the file.
+    package func send(_ count: Int, from offset: Int64, _ send: (CInt, Int64, Int) -> FileTransfer) -> FileTransfer {
+        send(descriptor, offset, count)
+    }
+
     private static func requireRegular(_ facts: stat, _ path: LocalPath) throws(LoadError) {
         switch facts.st_mode & S_IFMT {
         case S_IFREG: return

@@ -45,6 +45,7 @@ public struct Body: Sendable {
             throw LoadError(.bodyFailed, message: "the body can be read only once, and it was; send one that can be read again")
         }
         let reader = try open()
+        if reader is any FileBackedReader { return reader }
         return length.map { MeasuredReader(reader, length: $0) } ?? reader
     }
 }
@@ -62,6 +63,27 @@ public protocol BodyReader: AnyObject, Sendable {
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead
     /// Lets go of what the reader holds; no read follows. Any thread, more than once.
     func close()
+}
+
+/// A reader whose bytes lie in a regular file, so that the kernel can take them from there (`sendfile(2)`). It sees to the body's length itself.
+package protocol FileBackedReader: BodyReader {
+    /// Has `send` take the next bytes, as ``BodyReader/read(into:whenReady:)`` would give them.
+    ///
+    /// - Parameter send: gets the file's descriptor, where the bytes begin, and how many there may be at most.
+    /// - Returns: what `send` did, and what the reader says of it.
+    func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileTransfer) -> (FileTransfer, BodyRead)
+}
+
+/// What became of bytes that the kernel was to take from a file.
+package enum FileTransfer: Sendable, Equatable {
+    /// So many, one at least.
+    case took(Int)
+    /// None for now.
+    case full
+    /// The file has none there.
+    case atEnd
+    /// It can't take any from this file, or not this way.
+    case unable
 }
 
 /// The answer to a read of a body.

@@ -8,6 +8,9 @@ final class Upload {
     /// Large enough to make a system call worth while, small enough to be let go of between two of them.
     static let pieceSize = 64 << 10
 
+    /// Nothing is copied, so it may be larger.
+    private static let filePieceSize = 256 << 10
+
     enum Piece {
         case bytes(ByteBuffer)
         /// Nothing yet; `whenReady` will be called.
@@ -18,6 +21,7 @@ final class Upload {
 
     let length: Int64?
     private let reader: any BodyReader
+    private var file: (any FileBackedReader)?
     private var count: Int64 = 0
     /// Whether nothing but the end is left to read.
     var isAllRead: Bool { count == length }
@@ -27,6 +31,29 @@ final class Upload {
     init(_ body: Body) throws(LoadError) {
         length = body.length
         reader = try body.makeReader()
+        file = reader as? any FileBackedReader
+    }
+
+    /// Whether its bytes lie in a file from which a socket can take them.
+    var isFile: Bool { file != nil }
+
+    /// As ``next(_:whenReady:)``, past the process's memory.
+    ///
+    /// - Returns: how many bytes the socket took; 0 where it takes none for now, or can take none so: then ``isFile`` is `false` from here on.
+    func sendNext(over socket: SocketTransport) throws(LoadError) -> Int {
+        guard let file else { return 0 }
+        wasRead = true
+        let (transfer, answer) = file.send { socket.send(file: $0, from: $1, atMost: min($2, Self.filePieceSize)) }
+        if case .failed(let error) = answer { throw error }
+        switch transfer {
+        case .took(let taken):
+            count += Int64(taken)
+            return taken
+        case .full: return 0
+        case .atEnd, .unable:
+            self.file = nil
+            return 0
+        }
     }
 
     /// - Parameter whenReady: called on any thread.

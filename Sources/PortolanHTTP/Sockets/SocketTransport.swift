@@ -136,10 +136,30 @@ final class SocketTransport: ByteTransport {
         attend()
     }
 
-    private func send() {
+    /// Has the kernel send bytes of a file, after all that was written (`sendfile(2)`).
+    func send(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer {
+        guard !isClosed, failure == nil else { return .full }
+        send(isMoreToCome: true)
+        defer { attend() }
+        guard outgoing.isEmpty, !isFull, failure == nil else { return .full }
+        let (taken, error) = withoutBrokenPipeSignal { systemSendFile(descriptor, file, offset, count) }
+        switch (taken, error) {
+        case (1..., _): return .took(taken)
+        case (0, _): return .atEnd
+        case (_, EAGAIN):
+            isFull = true
+            return .full
+        case (_, EINVAL), (_, ENOSYS), (_, EOVERFLOW): return .unable
+        default:
+            failure = IOError(errnoCode: error, reason: "sendfile")
+            return .full
+        }
+    }
+
+    private func send(isMoreToCome: Bool = false) {
         isFull = false
         while let next = outgoing.first {
-            let count = put(next, isMoreToCome: outgoing.count > 1)
+            let count = put(next, isMoreToCome: isMoreToCome || outgoing.count > 1)
             if failure != nil { return outgoing.removeAll() }
             guard count == next.readableBytes else {
                 outgoing[outgoing.startIndex].moveReaderIndex(forwardBy: count)
@@ -357,4 +377,31 @@ private func shut(_ descriptor: CInt) { _ = close(descriptor) }
 
 private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: CInt) -> Int {
     unsafe send(descriptor, bytes, count, flags)
+}
+
+/// - Returns: how many bytes were taken, and, where that is negative, errno.
+private func systemSendFile(_ descriptor: CInt, _ file: CInt, _ offset: Int64, _ count: Int) -> (Int, CInt) {
+    while true {
+        var place = off_t(offset)
+        let taken = unsafe sendfile(descriptor, file, &place, count)
+        if taken >= 0 || errno != EINTR { return (taken, errno) }
+    }
+}
+
+/// sendfile(2) knows no MSG_NOSIGNAL, and the thread may be the caller's own: SIGPIPE is blocked meanwhile, and taken back where it came.
+private func withoutBrokenPipeSignal(_ body: () -> (Int, CInt)) -> (Int, CInt) {
+    var (pipe, before, pending) = (sigset_t(), sigset_t(), sigset_t())
+    unsafe sigemptyset(&pipe)
+    unsafe sigaddset(&pipe, SIGPIPE)
+    unsafe pthread_sigmask(SIG_BLOCK, &pipe, &before)
+    let wasBlocked = unsafe sigismember(&before, SIGPIPE) == 1
+    unsafe sigpending(&pending)
+    let wasPending = unsafe sigismember(&pending, SIGPIPE) == 1
+    let outcome = body()
+    if outcome.0 < 0, outcome.1 == EPIPE, !wasPending {
+        var atOnce = timespec()
+        while unsafe sigtimedwait(&pipe, nil, &atOnce) < 0, errno == EINTR {}
+    }
+    if !wasBlocked { unsafe pthread_sigmask(SIG_UNBLOCK, &pipe, nil) }
+    return outcome
 }

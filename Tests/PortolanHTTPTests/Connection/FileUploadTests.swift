@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import ServerSupport
+import Synchronization
+import Testing
+
+@testable import PortolanHTTP
+
+/// Bodies that the kernel takes from a file.
+@Suite("Files as bodies", .timeLimit(.minutes(10)))
+final class FileUploadTests {
+    private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
+
+    private let file = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
+
+    deinit { try? FileManager.default.removeItem(at: file) }
+
+    /// So that each byte says where it lies.
+    private func fill(_ count: Int) throws -> [UInt8] {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
+        try Data(bytes).write(to: file)
+        return bytes
+    }
+
+    private func request(_ server: ScriptedServer) throws -> Request {
+        var request = try Request(server.url(), method: .put)
+        request.body = try .file(path: file.path)
+        return request
+    }
+
+    private static func body(_ connection: ScriptedConnection, _ number: Int = 0) -> [UInt8] {
+        let end = Array("\r\n\r\n".utf8)
+        let received = connection.received
+        let start = received.indices.first { received[$0...].starts(with: end) }
+        return start.map { Array(received[($0 + 4)...]) } ?? []
+    }
+
+    @Test(arguments: [1, 255, 256 << 10, 256 << 10 + 1, 9 << 20]) func itComesWhole(_ count: Int) async throws {
+        let bytes = try fill(count)
+        let goOn = try Gate()
+        let server = try ScriptedServer([.receiveHead, .wait(goOn), .receive(count), .send(text: Self.yes)])
+        let sent = Mutex<Int64>(0)
+        let delegate = RecordingDelegate { event, task in
+            if event == .sent { sent.withLock { $0 = task.progress.sent } }
+            return .keepGoing
+        }
+        let load = Task { [request = try request(server)] in try await Loader.http().data(for: request, delegate: delegate) }
+        try await server.waitForBytes(20)
+        goOn.open()
+        #expect(String(decoding: try await load.value.0, as: UTF8.self) == "yes")
+        #expect(Self.body(server.connections[0]) == bytes)
+        #expect(sent.withLock { $0 } == Int64(count))
+        #expect(String(decoding: server.connections[0].received.prefix(400), as: UTF8.self).contains("\r\nContent-Length: \(count)\r\n"))
+    }
+
+    @Test func itIsReadAgainForARedirect() async throws {
+        let bytes = try fill(1 << 20)
+        let moved = "HTTP/1.1 307 Moved\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+        let server = try ScriptedServer([
+            .receiveHead, .receive(bytes.count), .send(text: moved), .receiveHead, .receive(bytes.count), .send(text: Self.yes),
+        ])
+        #expect(try await String(decoding: Loader.http().data(for: request(server)).0, as: UTF8.self) == "yes")
+        #expect(server.connections[0].received.suffix(bytes.count).elementsEqual(bytes))
+    }
+
+    @Test func oneThatBecomesShorterFails() async throws {
+        _ = try fill(64 << 20)
+        let goOn = try Gate()
+        let server = try ScriptedServer([.receiveHead, .wait(goOn), .receiveToEnd])
+        let load = Task { [request = try request(server)] in try await Loader.http().data(for: request) }
+        try await server.waitForBytes(20)
+        try FileHandle(forWritingTo: file).truncate(atOffset: 1000)
+        goOn.open()
+        let error = await #expect(throws: LoadError.self) { try await load.value }
+        #expect(
+            error?.code == .bodyFailed && error?.message.contains("became shorter while it was sent") == true, "\(error?.message ?? "")")
+    }
+
+    /// No SIGPIPE comes of it, which would end the process.
+    @Test func aServerThatHangsUpIsAnError() async throws {
+        _ = try fill(32 << 20)
+        for _ in 0..<20 {
+            let server = try ScriptedServer([.receiveHead, .receive(1000), .close])
+            let error = await #expect(throws: LoadError.self) { try await Loader.http().data(for: self.request(server)) }
+            #expect(error?.code == .connectionLost, "\(error?.message ?? "")")
+        }
+    }
+}
