@@ -41,6 +41,7 @@ import Testing
 
     @Test(arguments: [
         ("br", ["br"]), ("ZStd", ["zstd"]), ("gzip, br", ["gzip", "br"]), ("compress", ["compress"]), ("gzip;x", ["gzip;x"]),
+        ("br, deflate, gzip", ["br", "deflate", "gzip"]),
     ]) func unknownCodingIsDeliveredAndSaid(codings: String, remaining: [String]) throws {
         let client = try load(try CodedBody.response(codings))
         #expect(client.bytes == CodedBody.gzip)
@@ -48,10 +49,25 @@ import Testing
         #expect(client.response?.expectedLength == 1000)
     }
 
-    @Test func codingsAfterAnUnknownOneAreUndone() throws {
-        let client = try load(try CodedBody.response("br, deflate, gzip"), Deflated.make(CodedBody.zlib, .gzip))
-        #expect(client.bytes == CodedBody.hello)
-        #expect(client.response?.remainingContentCodings == ["br"])
+    /// What is there, which transfer codings lie over it, what remains, and whether the text comes out.
+    @Test(arguments: [
+        ("", ["gzip"], [], true), ("", ["x-gzip"], [], true), ("deflate", ["gzip"], [], true), ("br", ["gzip"], ["br"], true),
+        ("", ["x"], ["x"], false), ("deflate", ["gzip", "x"], ["deflate", "gzip", "x"], false),
+        ("", ["chunked", "x"], ["chunked", "x"], false),
+    ]) func transferCodingsAreUndoneFirst(content: String, transfer: [String], remaining: [String], isUndone: Bool) throws {
+        let bytes = content == "deflate" ? Deflated.make(CodedBody.zlib, .gzip) : CodedBody.gzip
+        for keepsCoding in [false, true] {
+            var request = try Request("http://a/")
+            request[KeepsContentCoding.self] = keepsCoding
+            let client = RecordingClient()
+            let stage = ContentDecodingStage(
+                ContentDecoding(for: request, transferCodings: transfer, limits: ContentDecodingLimits()), next: client)
+            StagedLoad(try CodedBody.response(content), [bytes]).play(to: stage) { stage.resume() }
+            #expect(client.events.last == .finished)
+            let keepsContent = keepsCoding && content == "deflate" && isUndone
+            #expect(client.bytes == (keepsContent ? CodedBody.zlib : isUndone ? CodedBody.hello : bytes))
+            #expect(client.response?.remainingContentCodings == (keepsContent ? ["deflate"] : remaining))
+        }
     }
 
     @Test func severalFieldsAreOneList() throws {

@@ -61,6 +61,6 @@ import Testing
     @Test func codingsAreCounted() throws {
         let client = try CodedBody("", "br, gzip, gzip, gzip, gzip, x", [1], []).decode(in: [[1]])
         #expect(client.events.count == 1 && client.error?.code == .limitExceeded)
-        #expect(client.error?.message.contains("6 content codings, and the limit is 5") == true)
+        #expect(client.error?.message.contains("6 codings, and the limit is 5") == true)
     }
 }

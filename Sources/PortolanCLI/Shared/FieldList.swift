@@ -23,8 +23,10 @@ struct FieldList: Equatable, Sendable {
         pairs.insert((name, type.declaring(charset: response.textEncodingName).description), at: place)
     }
 
-    /// Adds what the response knows of its body's length, unless a field says it.
+    /// Adds what the response knows of its body's length, unless a field says it, or there were fields to say it: in 204 and 304 that there is no
+    /// Content-Length means something (RFC 9110 §8.6).
     mutating func addLength(of response: Response) {
+        guard response.url.scheme != "http", response.url.scheme != "https" else { return }
         guard let length = response.expectedLength, !contains(.contentLength) else { return }
         pairs.append((HTTPField.Name.contentLength.canonicalName, String(length)))
     }

@@ -3,12 +3,14 @@
 internal import HTTPTypes
 package import PortolanCore
 
-/// Undoes a response's content codings, from the last one that was applied on, as far as they are known.
+/// Undoes a response's transfer codings, and its content codings where all of them are known.
 ///
 /// - The response's `expectedLength` becomes `nil`, as how much comes out is not known before. Its fields stay as they came,
 ///   Content-Encoding and Content-Length among them, as Fetch and curl leave them; ``Response/remainingContentCodings`` names what the
 ///   bytes still carry.
-/// - Before a coding that is not known, none can be undone: of `gzip, br` both remain, of `br, gzip` the first does.
+/// - Where one of the content codings is not known, all remain (Fetch, "handle content codings"): so the field says what the bytes are.
+/// - Transfer codings beside chunked belong to the message and not to what it carries: they are undone whatever the caller wants of the content
+///   codings. Where one of them is not known, nothing is undone, and they remain, too (RFC 9112 §6.1, §7).
 /// - There is nothing to undo without a body (HEAD, 204, 304), nor where the request asks for the coded bytes (``KeepsContentCoding``),
 ///   nor in 206: a range is one of the coded bytes (RFC 9110 §14), of which most do not begin where a coding does. All codings remain then.
 /// - An empty body is an empty body, whatever codings it is said to have, as in browsers.
@@ -18,12 +20,15 @@ package struct ContentDecoding: BodyTransform {
     private let limits: ContentDecodingLimits
     private let hasBody: Bool
     private let keepsCoding: Bool
+    /// Beside chunked, in the order in which they were applied.
+    private let transferCodings: [String]
     private var codings: [ContentCoding] = []
     /// Made when the first bytes come.
     private var pipeline: DecodingPipeline?
 
-    package init(for request: Request, limits: ContentDecodingLimits) {
+    package init(for request: Request, transferCodings: [String] = [], limits: ContentDecodingLimits) {
         self.limits = limits
+        self.transferCodings = transferCodings
         hasBody = request.method != .head
         keepsCoding = request[KeepsContentCoding.self] ?? false
     }
@@ -38,21 +43,27 @@ package struct ContentDecoding: BodyTransform {
 
     package mutating func begin(_ response: inout Response) throws(LoadError) -> BodyTreatment {
         pipeline = nil
+        codings = []
         guard hasBody, response.status != .noContent, response.status != .notModified else { return .passes }
         let names = response.fields.contentCodings
-        if names.isEmpty { return .passes }
-        guard names.count <= limits.maximumCodings else { throw LoadError(codings: names.count, over: limits.maximumCodings) }
-        codings = []
-        if !keepsCoding, response.status != .partialContent {
-            for name in names.reversed() {
-                guard let coding = ContentCoding(name: name) else { break }
-                codings.insert(coding, at: 0)
-            }
+        let count = names.count + transferCodings.count
+        guard count <= limits.maximumCodings else { throw LoadError(codings: count, over: limits.maximumCodings) }
+        guard let transfer = Self.known(transferCodings) else {
+            response.remainingContentCodings = names + transferCodings
+            return .passes
         }
-        response.remainingContentCodings = names.dropLast(codings.count)
+        let content = keepsCoding || response.status == .partialContent ? nil : Self.known(names)
+        if content == nil { response.remainingContentCodings = names }
+        codings = (content ?? []) + transfer
         if codings.isEmpty { return .passes }
         response.expectedLength = nil
         return .transforms
+    }
+
+    /// - Returns: `nil` where one of them is not known.
+    private static func known(_ names: [String]) -> [ContentCoding]? {
+        let codings = names.compactMap { ContentCoding(name: $0) }
+        return codings.count == names.count ? codings : nil
     }
 
     package mutating func advance(

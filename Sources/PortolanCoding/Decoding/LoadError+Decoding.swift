@@ -37,6 +37,6 @@ extension LoadError {
     init(codings count: Int, over limit: Int) {
         self.init(
             .limitExceeded,
-            message: "the response names \(count) content codings, and the limit is \(limit): raise ContentDecodingLimits.maximumCodings")
+            message: "the response names \(count) codings, and the limit is \(limit): raise ContentDecodingLimits.maximumCodings")
     }
 }

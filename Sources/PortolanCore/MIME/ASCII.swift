@@ -6,6 +6,7 @@
 enum ASCII {
     static let quote = UInt8(ascii: "\"")
     static let backslash = UInt8(ascii: "\\")
+    static let comma = UInt8(ascii: ",")
     static let slash = UInt8(ascii: "/")
     static let semicolon = UInt8(ascii: ";")
     static let equals = UInt8(ascii: "=")

@@ -37,8 +37,9 @@ public struct Response: Sendable {
         get { parts.fields }
         set { ownParts.fields = newValue }
     }
-    /// The content codings that the body's bytes still carry, in the order in which they were applied and in lower case: those that are unknown here, or were
-    /// to be kept. The others were undone before, though the field Content-Encoding goes on naming them.
+    /// The codings that the body's bytes still carry, in the order in which they were applied and in lower case: all, where one is unknown here or they were
+    /// to be kept; none where they were undone, though the field Content-Encoding goes on naming them. A transfer coding beside chunked counts, too, where
+    /// it is unknown.
     public var remainingContentCodings: [String] {
         get { parts.remainingContentCodings }
         set { ownParts.remainingContentCodings = newValue }

@@ -19,7 +19,7 @@ package enum RedirectTarget: Sendable {
             self = .noRedirect
             return
         }
-        let values = response.fields[values: .location]
+        let values = response.fields[fields: .location].map(Self.text)
         guard let location = values.first else {
             self = .unnamed
             return
@@ -32,6 +32,20 @@ package enum RedirectTarget: Sendable {
             self = .url(try URLRecord(parsing: location, relativeTo: response.url))
         } catch {
             self = .malformed(error.description)
+        }
+    }
+
+    /// The value as UTF-8. Where it is none its bytes stay what they are, each beyond ASCII percent-encoded.
+    private static func text(of field: HTTPField) -> String {
+        unsafe field.withUnsafeBytesOfValue { bytes in
+            if let text = unsafe String(validating: bytes, as: UTF8.self) { return text }
+            return unsafe bytes.reduce(into: "") { text, byte in
+                if byte < 0x80 {
+                    text.unicodeScalars.append(Unicode.Scalar(byte))
+                } else {
+                    text += "%" + String(byte, radix: 16, uppercase: true)
+                }
+            }
         }
     }
 

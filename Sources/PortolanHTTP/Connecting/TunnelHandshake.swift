@@ -3,7 +3,7 @@
 import NIOCore
 import PortolanCore
 
-/// Has a proxy asked for a way to an origin, and then leaves the channel; bytes that came after the proxy's last are the next handler's.
+/// Has a proxy asked for a way to an origin, and then leaves the channel.
 final class TunnelHandshake: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -41,8 +41,9 @@ final class TunnelHandshake: ChannelInboundHandler, RemovableChannelHandler {
             case .success(.needsMore): return
             case .success(.send(let bytes)): send(bytes, context)
             case .success(.established):
-                buffer.moveReaderIndex(forwardBy: offset)
-                rest = buffer
+                // Over HTTP and over TLS the client speaks first: it must not be taken for an answer (RFC 9112 §9.2).
+                guard offset == buffer.readableBytes else { return finish(.failure(spokeFirst)) }
+                rest = ByteBuffer()
                 finish(.success(()))
                 return context.pipeline.syncOperations.removeHandler(self, promise: nil)
             case .failure(let error): return finish(.failure(error))
@@ -73,6 +74,10 @@ final class TunnelHandshake: ChannelInboundHandler, RemovableChannelHandler {
     func channelInactive(context: ChannelHandlerContext) {
         finish(.failure(negotiation.errorAtEnd))
         context.fireChannelInactive()
+    }
+
+    private var spokeFirst: LoadError {
+        LoadError(.badResponse, message: "\(proxy) sent bytes after its answer before anything was sent through it")
     }
 
     private func finish(_ result: Result<Void, LoadError>) {

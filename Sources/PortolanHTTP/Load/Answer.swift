@@ -8,7 +8,7 @@ struct Answer {
     let head: ResponseHead
     let response: Response
     let storage: CacheStoragePolicy
-    /// Whether the body has a content coding, and nothing lies over it.
+    /// Whether the body has a content coding, or a transfer coding beside chunked.
     let mayBeDecoded: Bool
 
     /// - Parameters:
@@ -17,13 +17,11 @@ struct Answer {
     init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, type: inout ParsedType) {
         let notes = Notes(head.fields)
         self.head = head
-        var response = Response(
-            url: url, mimeType: notes.contentType.flatMap { type.parsing($0) }, expectedLength: length,
+        response = Response(
+            url: url, mimeType: notes.contentType.flatMap { type.parsing($0, of: notes.contentTypeCount, in: head.fields) },
+            expectedLength: length,
             suggestedFilename: notes.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
-        // Nobody asked for a transfer coding but chunked: what else there is stays, and is said (RFC 9112 §6.3, rule 4).
-        response.remainingContentCodings = head.framing.transferCodings
-        self.response = response
-        mayBeDecoded = notes.hasContentCoding && head.framing.transferCodings.isEmpty
+        mayBeDecoded = notes.hasContentCoding || !head.framing.transferCodings.isEmpty
         storage = notes.cacheControl.map(Self.storage) ?? .allowed
     }
 
@@ -36,7 +34,9 @@ struct Answer {
 
     /// What is looked for in each head, in one pass: `HTTPFields` makes an index for the first look-up, which costs more.
     private struct Notes {
-        var contentType: String?
+        /// The last one.
+        var contentType: HTTPField?
+        var contentTypeCount = 0
         /// Of several, the first one.
         var contentDisposition: ContentDisposition?
         private var hasDisposition = false
@@ -46,8 +46,9 @@ struct Answer {
         init(_ fields: HTTPFields) {
             for field in fields {
                 switch field.name {
-                // Of several, the last one: what fields[.contentType] makes of them is no type (Fetch, "extract a MIME type").
-                case .contentType: contentType = field.value
+                case .contentType:
+                    contentType = field
+                    contentTypeCount += 1
                 case .contentDisposition where !hasDisposition:
                     hasDisposition = true
                     contentDisposition = ContentDisposition(parsing: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })

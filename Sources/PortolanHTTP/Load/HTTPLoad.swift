@@ -413,7 +413,8 @@ extension HTTPLoad: Exchange {
     /// The answer is the caller's.
     private func receive(_ answer: Answer) -> Flow {
         stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
-            for: answer.response, isCoded: answer.mayBeDecoded, to: request, client: client)
+            for: answer.response, isCoded: answer.mayBeDecoded, transferCodings: answer.head.framing.transferCodings, to: request,
+            client: client)
         let flow = (stage ?? client).didReceive(answer.response, storage: answer.storage)
         if flow == .stopped { end() }
         return flow

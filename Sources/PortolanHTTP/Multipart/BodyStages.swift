@@ -21,11 +21,18 @@ package struct BodyStages: Sendable {
         make(for: response, isCoded: response.fields.contains(.contentEncoding), to: request, client: client)
     }
 
-    /// - Parameter isCoded: whether the response has a Content-Encoding that may be undone.
-    func make(for response: Response, isCoded: Bool, to request: Request, client: any ProtocolClient) -> (any ResumableStage)? {
+    /// - Parameters:
+    ///   - isCoded: whether the response has any coding that may be undone.
+    ///   - transferCodings: those beside chunked, in the order in which they were applied.
+    func make(
+        for response: Response, isCoded: Bool, transferCodings: [String] = [], to request: Request, client: any ProtocolClient
+    ) -> (any ResumableStage)? {
         var stage: (any ResumableStage)?
         if MultipartReplacement.mayTakeApart(response) { stage = MultipartReplaceStage(for: request, limits: multipart, next: client) }
-        if isCoded { stage = ContentDecodingStage(for: request, limits: decoding, next: stage ?? client) }
+        if isCoded {
+            let decoding = ContentDecoding(for: request, transferCodings: transferCodings, limits: decoding)
+            stage = ContentDecodingStage(decoding, next: stage ?? client)
+        }
         return stage
     }
 }

@@ -31,7 +31,7 @@ struct PartResponses {
         var merged = HTTPFields(shared.filter { !fields.contains($0.name) })
         merged.append(contentsOf: fields)
         var response = Response(
-            url: outer.url, mimeType: fields[.contentType].flatMap { MIMEType(parsing: $0) }, status: outer.status, fields: merged)
+            url: outer.url, mimeType: MIMEType(extractedFrom: fields), status: outer.status, fields: merged)
         response.remainingContentCodings = fields.contentCodings
         if !hasMadeOne { shared[.setCookie] = nil }
         hasMadeOne = true

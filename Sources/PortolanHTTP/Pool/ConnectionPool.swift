@@ -75,7 +75,15 @@ final class ConnectionPool {
         let number = nextNumber
         nextNumber += 1
         origin.waiting.append(waiter, priority: priority, number: number)
-        connectWhereNeeded(key, origin)
+        if origin.connectionCount == origin.attempts.count {
+            connectWhereNeeded(key, origin)
+        } else {
+            // A connection may become free in this very turn: that of a redirect's short answer.
+            let call = PoolCall(self) { pool in
+                if let origin = pool.origins[key] { pool.connectWhereNeeded(key, origin) }
+            }
+            call()
+        }
         return Ticket(key: key, number: number)
     }
 

@@ -7,6 +7,7 @@
 struct FramingFields: Sendable, Equatable {
     /// The one length that all Content-Length lines agree on.
     var contentLength: Int64?
+    private var lengthDigits = 0
     /// Why the lengths given are none.
     var contentLengthFault: ResponseSyntaxError?
     var hasTransferEncoding = false
@@ -43,21 +44,21 @@ struct FramingFields: Sendable, Equatable {
 
     // MARK: Content-Length
 
-    /// A decimal number that fits 63 bits; several in a list, or in several lines, where all are the same (RFC 9112 §6.3, rule 5).
+    /// A decimal number that fits 63 bits; several in a list, or in several lines, where all are written the same (RFC 9112 §6.3, rule 5; Fetch,
+    /// "extract a length").
     private mutating func noteContentLength(_ value: Span<UInt8>) {
-        if contentLength == nil, !value.isEmpty, let length = Self.decimal(value, value.indices) {
-            contentLength = length
-            return
+        var start = 0
+        while start <= value.count {
+            var end = start
+            while end < value.count, value[end] != .comma { end += 1 }
+            let element = value.trimmed(start..<end)
+            guard let length = Self.decimal(value, element) else { return contentLengthIsFaulty(.contentLength, value) }
+            guard contentLength == nil || contentLength == length && lengthDigits == element.count else {
+                return contentLengthIsFaulty(.contentLengthsDiffer, value)
+            }
+            (contentLength, lengthDigits) = (length, element.count)
+            start = end + 1
         }
-        var elements = ListElements(of: value)
-        var isEmpty = true
-        while let range = elements.next(in: value) {
-            isEmpty = false
-            guard let length = Self.decimal(value, range) else { return contentLengthIsFaulty(.contentLength, value) }
-            guard contentLength == nil || contentLength == length else { return contentLengthIsFaulty(.contentLengthsDiffer, value) }
-            contentLength = length
-        }
-        if isEmpty { contentLengthIsFaulty(.contentLength, value) }
     }
 
     private mutating func contentLengthIsFaulty(_ rule: ResponseSyntaxError.Rule, _ value: Span<UInt8>) {
@@ -65,6 +66,7 @@ struct FramingFields: Sendable, Equatable {
     }
 
     private static func decimal(_ octets: Span<UInt8>, _ range: Range<Int>) -> Int64? {
+        if range.isEmpty { return nil }
         var number: Int64 = 0
         for index in range {
             guard octets[index].isDecimalDigit else { return nil }
@@ -109,7 +111,8 @@ struct FramingFields: Sendable, Equatable {
             isChunked = false
         }
         guard transferCodings.count < Self.mostTransferCodings else { return .transferEncoding }
-        transferCodings.append(name.latin1Text.lowercased())
+        // RFC 2616 had it, for none.
+        if !name.equalsIgnoringCase("identity") { transferCodings.append(name.latin1Text.lowercased()) }
         return nil
     }
 

@@ -56,6 +56,13 @@ import Testing
         #expect(answer["error"] is NSNull)
     }
 
+    @Test(arguments: [204, 304]) func noLengthIsToldThatDidNotCome(_ status: Int) throws {
+        let server = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 \(status) N\r\nX: 1\r\n\r\n")])
+        #expect(try answer(["url": server.url()])["headers"] as? [[String]] == [["x", "1"]])
+        let other = try ScriptedServer([.receiveHead, .send(text: "HTTP/1.1 304 N\r\nContent-Length: 7\r\n\r\n")])
+        #expect(try answer(["url": other.url()])["headers"] as? [[String]] == [["content-length", "7"]])
+    }
+
     @Test func aBodyThatIsNoTextIsBase64() throws {
         let server = try ScriptedServer([.receiveHead, .send(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n".utf8) + [0xFF, 0x00])])
         let answer = try answer(["url": server.url()])

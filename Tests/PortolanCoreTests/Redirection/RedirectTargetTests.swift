@@ -29,6 +29,24 @@ import Testing
         #expect(error.message.hasPrefix("the redirect (\(status)) from 'x://h/' leads nowhere: "), "\(error)")
     }
 
+    /// Whether they are UTF-8 or not.
+    @Test(
+        arguments: [
+            ([0xFF], "%FF"), ([0xC3, 0xA4], "%C3%A4"), ([0xC3, 0xA4, 0xE4], "%C3%A4%E4"), ([0x25, 0x45, 0x32, 0xE2], "%E2%E2"),
+        ] as [([UInt8], String)])
+    func itsBytesStayWhatTheyAre(bytes: [UInt8], text: String) throws {
+        for place in ["x://h/a", "?", "/b?", "#"] {
+            let field = HTTPField(name: .location, value: Array(place.utf8) + bytes)
+            var response = Response(url: try URLRecord(parsing: "x://h/"), status: .found)
+            response.fields.append(field)
+            guard case .url(let url) = RedirectTarget(of: response) else {
+                Issue.record("no target")
+                continue
+            }
+            #expect(url.description.hasSuffix(place + text), "\(url)")
+        }
+    }
+
     @Test func itsMessageIsShortAndPlain() async throws {
         let location = "http://h:99999/\u{9B}31m\u{202E}" + String(repeating: "a", count: 60_000)
         let long = Self.answering(302, [location])

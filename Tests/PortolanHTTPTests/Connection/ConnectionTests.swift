@@ -106,6 +106,21 @@ struct ConnectionTests {
         #expect(server.connections.count == 1)
     }
 
+    @Test(arguments: ["Content-Length: 0\r\n\r\n", "Content-Length: 5\r\n\r\nmoved", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"])
+    func aRedirectToItsOwnOriginNeedsNoOtherConnection(_ rest: String) async throws {
+        let moved = "HTTP/1.1 302 Found\r\nLocation: /there\r\n\(rest)"
+        let server = try ScriptedServer([.receiveHead, .send(text: moved), .receiveHead, .send(text: Self.yes), .receiveToEnd])
+        #expect(try await Self.text(.http(), server) == "yes")
+        #expect(server.connections.count == 1)
+    }
+
+    @Test func aRedirectWhoseBodyIsStillToComeGetsAnotherConnection() async throws {
+        let moved = "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 5\r\n\r\n"
+        let server = try ScriptedServer([.receiveHead, .send(text: moved), .receiveToEnd], [.receiveHead, .send(text: Self.yes)])
+        #expect(try await Self.text(.http(), server) == "yes")
+        #expect(server.connections.count == 2)
+    }
+
     // MARK: Connections that die
 
     @Test func aLoadOnAConnectionThatDiedIdleIsSentOnceMore() async throws {
