@@ -16,13 +16,18 @@ public struct RedirectPolicy: Sendable {
     public var mode: Mode
     /// How many redirects one load follows; one more fails it with ``LoadError/Code/tooManyRedirects``.
     public var limit: Int
-    /// Schemes to which a redirect leads only from a URL of the same scheme. By default `file`, so that no server reads the user's files.
+    /// Schemes to which a redirect leads only from a URL of the same scheme. By default `file`, so that no server reads the user's files; nor
+    /// inside another scheme, as in `gzip:file:///x`, but from a URL of just the same ones.
     public var closedSchemes: Set<String>
+    /// Schemes other than these two to which a redirect from `http:` or `https:` leads. By default none: what a plugin loads, and whom it
+    /// talks to, is not for a server to choose (Fetch Standard, "HTTP-redirect fetch").
+    public var openSchemes: Set<String>
 
-    public init(mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"]) {
+    public init(mode: Mode = .follow, limit: Int = 20, closedSchemes: Set<String> = ["file"], openSchemes: Set<String> = []) {
         self.mode = mode
         self.limit = limit
         self.closedSchemes = closedSchemes
+        self.openSchemes = openSchemes
     }
 }
 
@@ -41,7 +46,7 @@ extension RedirectPolicy {
                 message: "stopped after \(limit) redirects, the limit; the next one leads to \(proposed.url.shortDescription)")
         }
         // SEC-03
-        if closedSchemes.contains(String(proposed.url.scheme)), proposed.url.scheme != current.url.scheme {
+        guard allows(proposed.url, from: current.url) else {
             throw LoadError(
                 .badRedirect,
                 message: "a redirect from \(current.url.scheme): to \(proposed.url.shortDescription) was refused; "
@@ -54,6 +59,15 @@ extension RedirectPolicy {
         }
         return next
     }
+
+    private func allows(_ proposed: URLRecord, from current: URLRecord) -> Bool {
+        if Self.isHTTP(current), !Self.isHTTP(proposed), !openSchemes.contains(String(proposed.scheme)) { return false }
+        let schemes = proposed.nestedSchemes
+        guard let depth = schemes.firstIndex(where: closedSchemes.contains) else { return true }
+        return current.nestedSchemes.prefix(depth + 1) == schemes[...depth]
+    }
+
+    private static func isHTTP(_ url: URLRecord) -> Bool { url.scheme == "http" || url.scheme == "https" }
 }
 
 extension URLRecord {

@@ -64,6 +64,68 @@ import Testing
         #expect(error.code == .badRedirect)
     }
 
+    /// What a server can have us load: HTTP, and nothing that a plugin or the system serves (Fetch Standard, "HTTP-redirect fetch").
+    @Test(
+        arguments: ["http://h/", "https://h/"],
+        [
+            "file:///etc/passwd", "gzip:file:///etc/passwd", "gzip:http://h/", "gopher://h/_x", "magic:///etc/shadow", "data:,hi",
+            "ws://h/",
+            "about:blank",
+        ])
+    func anHTTPServerLeadsNowhereElse(from start: String, to target: String) async throws {
+        let target = try Self.url(target)
+        let asked = Mutex<[String]>([])
+        let delegate = RecordingDelegate()
+        let loader = loader(
+            StubHandler { request in
+                asked.withLock { $0.append(String(request.url.scheme)) }
+                return request.url.scheme.hasPrefix("http") ? .redirect(to: target) : .text("secret")
+            })
+        let error = try await #require(throws: LoadError.self) { try await loader.data(for: Request(start), delegate: delegate) }
+        #expect(error.code == .badRedirect)
+        #expect(asked.withLock { $0.count } == 1)
+        #expect(!delegate.events.contains(.redirect(target)))
+    }
+
+    @Test func aSchemeCanBeOpened() async throws {
+        let target = try Self.url("data:,hi")
+        let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: target) : .text("hi") }) {
+            $0.redirects.openSchemes = ["data"]
+        }
+        #expect(try await loader.data(from: "http://h/").1.url == target)
+    }
+
+    @Test(arguments: [
+        ("evil:x", "gzip:file:///a"), ("evil:x", "gzip:zip+x:FILE:///a"), ("evil:x", "gzip: %66ile:///a"),
+        ("gzip:evil:x", "gzip:file:///a"),
+        ("gzip:file:///a", "file:///b"), ("gzip:file:///a", "gzip:gzip:file:///b"), ("file:///a", "gzip:file:///b"),
+    ])
+    func noneLeadsToTheUsersFilesInAnotherScheme(from start: String, to target: String) async throws {
+        let target = try Self.url(target)
+        let loader = loader(StubHandler { request in request.url == target ? .text("secret") : .redirect(to: target) })
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: start) }
+        #expect(error.code == .badRedirect)
+    }
+
+    @Test(arguments: [
+        ("gzip:file:///a", "gzip:file:///b"), ("file:///a", "file:///b"), ("evil:x", "gzip:http://file:80/"),
+        ("evil:x", "there://file:80/"),
+        ("evil:x", "http://h/"), ("evil:x", "data:,file:"), ("evil:x", "profile:x"),
+    ])
+    func othersLeadWhereTheyDid(from start: String, to target: String) async throws {
+        let target = try Self.url(target)
+        let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) })
+        #expect(try await loader.data(from: start).1.url == target)
+    }
+
+    /// What the caller says itself is not the server's word.
+    @Test func theCallerMaySendTheLoadAnywhere() async throws {
+        let (here, there) = (try Self.url("http://h/2"), try Request("there:x"))
+        let delegate = RecordingDelegate(onRedirect: { _, decide in decide(.follow(there)) })
+        let loader = loader(StubHandler { request in request.url.scheme == "http" ? .redirect(to: here) : .text("there") })
+        #expect(try await loader.data(for: Request("http://h/1"), delegate: delegate).1.url == there.url)
+    }
+
     @Test func inManualModeTheRedirectIsDelivered() async throws {
         let loader = loader(Self.hops) { $0.redirects.mode = .manual }
         #expect(try await loader.data(from: "hop:1").1.url.description == "hop:1")

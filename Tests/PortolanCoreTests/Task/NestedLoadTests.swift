@@ -26,6 +26,16 @@ import Testing
         #expect(error.message.hasSuffix("; let it open another URL inside"))
     }
 
+    /// The inner request is what a redirect is judged by.
+    @Test func aServerInsideLeadsToHTTPOnly() async throws {
+        let target = try URLRecord(parsing: "relay:file:///etc/passwd")
+        let loader = loader(
+            Relay(), StubHandler(schemes: .only(["http"])) { _ in .redirect(to: target) },
+            StubHandler(schemes: .only(["file"])) { _ in .text("secret") })
+        let error = try await #require(throws: LoadError.self) { try await loader.data(from: "relay:http://h/") }
+        #expect(error.code == .badRedirect)
+    }
+
     @Test func stoppingTheOuterLoadStopsTheInner() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate()
