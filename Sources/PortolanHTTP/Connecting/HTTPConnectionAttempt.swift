@@ -14,6 +14,8 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
     private var completion: ((Result<OpenChannel, LoadError>) -> Void)?
     /// What was opened and may have to be closed.
     private var channels: [any Channel] = []
+    /// What looks for the host's address, or has.
+    private var resolver: NameResolver?
     private var deadline: Scheduled<Void>?
     private var endOfTime = NIODeadline.distantFuture
     /// How much of the time limit is left while a question waits for its answer.
@@ -84,6 +86,9 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
     private func finish(_ result: Result<OpenChannel, LoadError>) {
         guard let completion else { return }
         self.completion = nil
+        resolver?.cancelQueries()
+        resolver = nil
+        way?.cancel()
         way = nil
         deadline?.cancel()
         handshake?.cancel()
@@ -113,7 +118,7 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
             if let address {
                 bootstrap.connect(to: address)
             } else {
-                bootstrap.resolver(NameResolver(on: eventLoop) { [self] in didFind(host, port) }).connect(host: host, port: port)
+                bootstrap.resolver(makeResolver { [self] in didFind(host, port) }).connect(host: host, port: port)
             }
         connected.whenComplete { [self] result in
             switch result {
@@ -121,6 +126,12 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
             case .failure(let error): finish(.failure(LoadError.connecting(to: host, port: port, error).of(key.proxy)))
             }
         }
+    }
+
+    private func makeResolver(whenFound: @escaping @Sendable () -> Void) -> NameResolver {
+        let resolver = NameResolver(connector.names, on: eventLoop, whenFound: whenFound)
+        self.resolver = resolver
+        return resolver
     }
 
     private func didFind(_ host: String, _ port: Int) {
@@ -139,7 +150,7 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
     private func tunnel(through channel: any Channel) {
         guard let proxy = key.proxy, !key.usesAbsoluteForm else { return secure(channel) }
         step = "the proxy \(proxy)"
-        let way = way ?? ProxyTunnel(key, through: proxy, configuration: configuration)
+        let way = way ?? ProxyTunnel(key, through: proxy, configuration: configuration, names: connector.names)
         self.way = way
         way.open(channel) { [self] outcome in
             guard completion != nil else { return }

@@ -7,12 +7,14 @@ import PortolanCore
 final class HTTPConnector: Connector {
     let configuration: HTTPConfiguration
     let secured: SecureContexts
+    let names: NameService
     let eventLoop: any EventLoop
 
     /// - Parameter secured: shared by the event loops.
-    init(_ configuration: HTTPConfiguration, secured: SecureContexts, on eventLoop: any EventLoop) {
+    init(_ configuration: HTTPConfiguration, secured: SecureContexts, names: NameService = .shared, on eventLoop: any EventLoop) {
         self.configuration = configuration
         self.secured = secured
+        self.names = names
         self.eventLoop = eventLoop
     }
 

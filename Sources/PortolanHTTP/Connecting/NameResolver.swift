@@ -2,21 +2,25 @@
 
 import NIOCore
 import NIOPosix
+import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
-/// Finds the addresses of one host by the system's resolver, getaddrinfo(3), on a thread that may wait. For one use, on one event loop.
+/// Asks a name service for the addresses of one host, as SwiftNIO wants it. For one use, on one event loop.
 final class NameResolver: Resolver, Sendable {
+    private let names: NameService
     private let ipv4: EventLoopPromise<[SocketAddress]>
     private let ipv6: EventLoopPromise<[SocketAddress]>
     private let whenFound: @Sendable () -> Void
+    private let state = Mutex(State.idle)
+
+    private enum State {
+        case idle
+        case asked(NameService.Question)
+        case cancelled
+    }
 
     /// - Parameter whenFound: called on the event loop where the host has an address.
-    init(on eventLoop: any EventLoop, whenFound: @escaping @Sendable () -> Void) {
+    init(_ names: NameService, on eventLoop: any EventLoop, whenFound: @escaping @Sendable () -> Void = {}) {
+        self.names = names
         ipv4 = eventLoop.makePromise()
         ipv6 = eventLoop.makePromise()
         self.whenFound = whenFound
@@ -25,20 +29,30 @@ final class NameResolver: Resolver, Sendable {
     // The AAAA query is the first to be asked for (NIOPosix, happy eyeballs), and asks for both.
 
     func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
-        NIOThreadPool.singleton.submit { [self] state in
-            guard case .active = state else { return answer(.failure(NameError(status: EAI_FAIL))) }
-            answer(Self.look(up: host, port: port))
+        if case .idle = state.withLock({ $0 }) {
+            let question = names.find(host) { [self] answer in complete(answer.map { addresses in addresses.map { $0.with(port) } }) }
+            state.withLock { $0 = .asked(question) }
+        } else {
+            complete(.failure(CancellationError()))
         }
         return ipv6.futureResult
     }
 
     func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { ipv4.futureResult }
 
-    func cancelQueries() {}
+    /// The queries fail, where they have no answer yet.
+    func cancelQueries() {
+        let question = state.withLock { state -> NameService.Question? in
+            defer { state = .cancelled }
+            guard case .asked(let question) = state else { return nil }
+            return question
+        }
+        if let question, names.withdraw(question) { complete(.failure(CancellationError())) }
+    }
 
-    private func answer(_ result: Result<[SocketAddress], NameError>) {
+    private func complete(_ answer: NameService.Answer) {
         ipv6.futureResult.eventLoop.execute { [self] in
-            switch result {
+            switch answer {
             case .success(let addresses):
                 whenFound()
                 ipv6.succeed(addresses.filter { $0.protocol == .inet6 })
@@ -49,37 +63,12 @@ final class NameResolver: Resolver, Sendable {
             }
         }
     }
-
-    private static func look(up host: String, port: Int) -> Result<[SocketAddress], NameError> {
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        let status = unsafe getaddrinfo(host, String(port), &hints, &list)
-        defer { if let list = unsafe list { unsafe freeaddrinfo(list) } }
-        guard status == 0 else { return .failure(NameError(status: status)) }
-        var addresses: [SocketAddress] = []
-        var entry = unsafe list
-        while let info = unsafe entry {
-            switch unsafe info.pointee.ai_family {
-            case AF_INET:
-                unsafe info.pointee.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                    addresses.append(SocketAddress(unsafe $0.pointee))
-                }
-            case AF_INET6:
-                unsafe info.pointee.ai_addr.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                    addresses.append(SocketAddress(unsafe $0.pointee))
-                }
-            default: break
-            }
-            unsafe entry = info.pointee.ai_next
-        }
-        return .success(addresses)
-    }
 }
 
-/// What getaddrinfo(3) says.
-struct NameError: Error, CustomStringConvertible {
-    let status: CInt
-
-    var description: String { unsafe gai_strerror(status).map { unsafe String(cString: $0) } ?? "error \(status)" }
+extension SocketAddress {
+    fileprivate func with(_ port: Int) -> SocketAddress {
+        var address = self
+        address.port = port
+        return address
+    }
 }

@@ -21,14 +21,20 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     private let key: ConnectionKey
     private let proxy: Proxy
     private let configuration: HTTPConfiguration
+    private let names: NameService
+    private var resolver: NameResolver?
     /// What is left to try, once a name has been looked up.
     private var addresses: ArraySlice<IPAddress>?
 
-    init(_ key: ConnectionKey, through proxy: Proxy, configuration: HTTPConfiguration) {
+    init(_ key: ConnectionKey, through proxy: Proxy, configuration: HTTPConfiguration, names: NameService) {
         self.key = key
         self.proxy = proxy
         self.configuration = configuration
+        self.names = names
     }
+
+    /// Nobody waits for the address of the origin any more.
+    func cancel() { resolver?.cancelQueries() }
 
     /// - Parameter completion: called once, on the event loop of the channel.
     func open(_ channel: any Channel, _ completion: @escaping (Outcome) -> Void) {
@@ -82,7 +88,8 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
 
     private func connectToNextAddress(over channel: any Channel, _ completion: @escaping (Outcome) -> Void) {
         if let next = addresses?.popFirst() { return connect(to: .address(next), over: channel, completion) }
-        let resolver = NameResolver(on: channel.eventLoop) {}
+        let resolver = NameResolver(names, on: channel.eventLoop)
+        self.resolver = resolver
         let ipv6 = resolver.initiateAAAAQuery(host: key.host, port: key.port)
         ipv6.and(resolver.initiateAQuery(host: key.host, port: key.port)).assumeIsolated().whenComplete { [self] result in
             switch result {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import PortolanCore
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Finds the addresses of hosts with a function that may take its time, on threads of its own: they come as they are needed, up to a limit,
+/// and go when they have nothing to do. So a name server that does not answer holds up the loads that need it, and no other. Any thread.
+///
+/// Who asks for a host that is being looked up shares the answer. A look-up that nobody waits for any more when its turn comes is left out;
+/// one that has begun can't be stopped, and keeps its thread to its end.
+final class NameService: Sendable {
+    typealias LookUp = @Sendable (_ name: String) throws -> [SocketAddress]
+    typealias Answer = Result<[SocketAddress], any Error>
+    typealias Asker = @Sendable (Answer) -> Void
+
+    struct Question: Sendable {
+        fileprivate let name: String
+        fileprivate let number: UInt64
+    }
+
+    private struct State {
+        /// Who waits, for each name that is looked up or about to be.
+        var askers: [String: [UInt64: Asker]] = [:]
+        var questionCount: UInt64 = 0
+
+        mutating func add(_ asker: @escaping Asker, for name: String) -> (question: Question, isFirst: Bool) {
+            questionCount += 1
+            let isFirst = askers[name] == nil
+            askers[name, default: [:]][questionCount] = asker
+            return (Question(name: name, number: questionCount), isFirst)
+        }
+
+        /// Whether somebody waits still; where nobody does, the next to ask is the first.
+        mutating func mayBegin(_ name: String) -> Bool {
+            guard askers[name]?.isEmpty == true else { return true }
+            askers[name] = nil
+            return false
+        }
+    }
+
+    /// The system's, for every handler.
+    static let shared = NameService(lookUp: NameService.systemAddresses)
+
+    private let threads: LoadThreads
+    private let lookUp: LookUp
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - limit: how many names are looked up at once.
+    ///   - lookUp: gives addresses without a port, or throws; called on a thread that may wait.
+    init(limit: Int = 64, lookUp: @escaping LookUp) {
+        threads = LoadThreads(limit: limit)
+        self.lookUp = lookUp
+    }
+
+    /// - Parameter asker: called once, on any thread, unless the question is withdrawn.
+    func find(_ host: String, _ asker: @escaping Asker) -> Question {
+        let name = Self.name(of: host)
+        let (question, isFirst) = state.withLock { $0.add(asker, for: name) }
+        if isFirst {
+            do throws(LoadError) {
+                try threads.run { [self] in
+                    if state.withLock({ $0.mayBegin(name) }) { answer(name, Result { try lookUp(name) }) }
+                }
+            } catch {
+                answer(name, .failure(error))
+            }
+        }
+        return question
+    }
+
+    /// - Returns: whether the asker is let go of without a call.
+    func withdraw(_ question: Question) -> Bool {
+        state.withLock { $0.askers[question.name]?.removeValue(forKey: question.number) } != nil
+    }
+
+    private func answer(_ name: String, _ answer: Answer) {
+        guard let askers = state.withLock({ $0.askers.removeValue(forKey: name) }) else { return }
+        for asker in askers.values { asker(answer) }
+    }
+
+    /// Names below `localhost` are names of it, and no name server is asked for them (RFC 6761 §6.3): of which family its addresses are, the
+    /// system knows.
+    static func name(of host: String) -> String {
+        let name = host.last == "." ? host.dropLast() : host[...]
+        return name.hasSuffix(".localhost") ? "localhost" : host
+    }
+
+    /// Asks the system's resolver: getaddrinfo(3).
+    private static func systemAddresses(of name: String) throws -> [SocketAddress] {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = unsafe getaddrinfo(name, nil, &hints, &list)
+        defer { if let list = unsafe list { unsafe freeaddrinfo(list) } }
+        guard status == 0 else { throw NameError(status: status) }
+        var addresses: [SocketAddress] = []
+        var entry = unsafe list
+        while let info = unsafe entry {
+            switch unsafe info.pointee.ai_family {
+            case AF_INET:
+                unsafe info.pointee.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                    addresses.append(SocketAddress(unsafe $0.pointee))
+                }
+            case AF_INET6:
+                unsafe info.pointee.ai_addr.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                    addresses.append(SocketAddress(unsafe $0.pointee))
+                }
+            default: break
+            }
+            unsafe entry = info.pointee.ai_next
+        }
+        return addresses
+    }
+}
+
+/// What getaddrinfo(3) says.
+struct NameError: Error, CustomStringConvertible {
+    let status: CInt
+
+    var description: String { unsafe gai_strerror(status).map { unsafe String(cString: $0) } ?? "error \(status)" }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOPosix
+import PortolanCore
+import ServerSupport
+import Testing
+
+@testable import PortolanHTTP
+
+@Suite("Connection attempts", .timeLimit(.minutes(1))) struct ConnectionAttemptTests {
+    /// When an attempt is cancelled, whose look-up has not begun.
+    enum Moment: CaseIterable {
+        case atOnce, inTheNextTurn
+        /// The origin's address is asked for behind a connection to a SOCKS5 proxy.
+        case behindTheProxy
+    }
+
+    @Test(arguments: Moment.allCases) func onesThatAreCancelledLookNothingUp(moment: Moment) async throws {
+        let held = HeldNames()
+        let names = held.service(limit: 1)
+        _ = names.find("slow") { _ in }
+        let server = try ScriptedServer([.receive(1)])
+        var key = ConnectionKey(isSecure: false, host: "given-up.test", port: 80)
+        if moment == .behindTheProxy { key.proxy = Proxy(kind: .socks5(.local), host: "127.0.0.1", port: server.port) }
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        try await eventLoop.flatSubmit { [key] in
+            let configuration = HTTPConfiguration()
+            let connector = HTTPConnector(
+                configuration, secured: SecureContexts(configuration.tls, allowsHTTP2: false), names: names, on: eventLoop)
+            let isOver = eventLoop.makePromise(of: Void.self)
+            var attempt: HTTPConnectionAttempt?
+            let new = HTTPConnectionAttempt(key, connector: connector, respondent: nil) { step in
+                #expect(step == .connected)
+                if let attempt { eventLoop.execute { attempt.cancel() } }
+            } completion: { result in
+                #expect(throws: LoadError.self) { _ = try result.get() }
+                attempt = nil
+                isOver.succeed()
+            }
+            attempt = new
+            new.start()
+            switch moment {
+            case .atOnce: new.cancel()
+            case .inTheNextTurn: eventLoop.execute { new.cancel() }
+            case .behindTheProxy: break
+            }
+            return isOver.futureResult
+        }.get()
+        async let last = names.addresses(of: "last")
+        held.letGo()
+        _ = try await last
+        #expect(held.lookedUp == ["slow", "last"])
+    }
+}
