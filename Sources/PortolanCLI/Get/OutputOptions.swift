@@ -59,15 +59,16 @@ struct OutputOptions: ParsableArguments {
     ///   - isHeadOnly: there will be a head alone, which goes to standard output also with -O.
     func makeOutput(for request: inout Request, isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
         guard let continuationPoint else { return try makeOutput(for: request.url, isHeadOnly: isHeadOnly) }
+        let isCoded = request[KeepsContentCoding.self] ?? false
         if let path = continuedFile(for: request.url) {
-            let continuation = try continuationPoint.continuation(ofFileAt: path)
+            let continuation = try continuationPoint.continuation(ofFileAt: path, isCoded: isCoded)
             continuation.ask(in: &request)
             return ContinuedFile(path, continuation)
         }
         guard case .byte(let offset) = continuationPoint else {
             throw Failure(.writeFailed, "-C - goes on in a regular file; say where with '-C OFFSET'")
         }
-        let continuation = Continuation(offset: offset, validator: nil)
+        let continuation = Continuation(offset: offset, validator: nil, isCoded: isCoded)
         continuation.ask(in: &request)
         return ContinuedStream(continuation, next: try makeOutput(for: request.url, isHeadOnly: isHeadOnly))
     }

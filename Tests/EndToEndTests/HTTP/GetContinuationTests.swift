@@ -49,7 +49,9 @@ import Testing
     @Test(
         arguments: [
             ("200 OK", "X: y", "hello world", 33), ("206 Partial Content", "Content-Range: bytes 5-10/11", " world", 33),
-            ("206 Partial Content", "X: y", "world", 33), ("416 Range Not Satisfiable", "Content-Range: bytes */4", "", 33),
+            ("206 Partial Content", "X: y", "world", 33),
+            ("206 Partial Content", "Content-Range: bytes 6-10/11\r\nContent-Encoding: gzip", "world", 33),
+            ("416 Range Not Satisfiable", "Content-Range: bytes */4", "", 33),
             ("416 Range Not Satisfiable", "X: y", "", 33), ("404 Not Found", "X: y", "nothing", 22),
         ] as [(String, String, String, Int32)])
     func whatDoesNotFitLeavesTheFile(status: String, field: String, body: String, exit: Int32) throws {
@@ -59,6 +61,24 @@ import Testing
         #expect(outcome.status == exit)
         #expect(outcome.errors.count == 1)
         #expect(program.contents(of: "out") == "hello ")
+    }
+
+    @Test func aBodyThatStaysCodedIsNotBegun() throws {
+        let server = try ScriptedServer([.forever(ScriptedServer.answer("200 OK", ["Content-Encoding: br"], "hello"))])
+        let outcome = try program.run("get", "-C", "-", "-o", "out", server.url())
+        #expect(outcome.status == 33)
+        #expect(outcome.errors.count == 1 && outcome.errors[0].contains("--coded"))
+        #expect(try program.files == [])
+        #expect(try program.run("get", "--coded", "-C", "-", "-o", "out", server.url()).status == 0)
+        #expect(program.contents(of: "out") == "hello")
+    }
+
+    @Test func codedBytesAreContinuedWithCodedOnes() throws {
+        try program.makeFile("out", "hello ")
+        let server = try ScriptedServer(
+            ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 6-10/11", "Content-Encoding: gzip"], "world"))
+        #expect(try program.run("get", "--coded", "-C", "-", "-o", "out", server.url()).status == 0)
+        #expect(program.contents(of: "out") == "hello world")
     }
 
     @Test func aPartThatIsLongerThanItsRangeIsRefused() throws {

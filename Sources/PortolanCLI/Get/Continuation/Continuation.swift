@@ -10,6 +10,8 @@ struct Continuation: Equatable, Sendable {
     let offset: Int64
     /// What of the resource they are, as `If-Range` says it; `nil` where nobody knows.
     let validator: String?
+    /// Whether they are bytes of its coded form (`--coded`).
+    var isCoded = false
 
     /// Asks for what is missing, uncoded: an offset in what came out of a coding is none in what is sent.
     func ask(in request: inout Request) {
@@ -37,8 +39,11 @@ struct Continuation: Equatable, Sendable {
         let code = response.status?.code ?? (response.fields.contains(.contentRange) ? 206 : 200)
         let range = response.fields[.contentRange].flatMap(ContentRange.init(parsing:))
         switch code {
-        case 206 where offset > 0: return try judgePart(range, of: response)
+        case 206 where offset > 0:
+            try refuseCodings(of: response)
+            return try judgePart(range, of: response)
         case 200..<300 where code != 206:
+            try refuseCodings(of: response)
             guard offset > 0, validator == nil else { return .startOver }
             throw Failure(
                 .badRange,
@@ -52,6 +57,16 @@ struct Continuation: Equatable, Sendable {
             throw Failure(
                 .statusRefused, "\(name) cannot be continued: the answer is \(response.status?.line ?? "a part that was not asked for")")
         }
+    }
+
+    /// Bytes of a coded form do not go with bytes of the plain one, and a part of them can't be decoded alone (RFC 9110 §14.2).
+    private func refuseCodings(of response: Response) throws(Failure) {
+        let codings = response.remainingContentCodings
+        guard !isCoded, !codings.isEmpty else { return }
+        throw Failure(
+            .badRange,
+            "\(response.url.shortDescription) came coded (\(QuotedText(codings.joined(separator: ", ")))), though it was asked for as it is; "
+                + "load it without -C, or from its start on with --coded")
     }
 
     private func judgePart(_ range: ContentRange?, of response: Response) throws(Failure) -> Verdict {

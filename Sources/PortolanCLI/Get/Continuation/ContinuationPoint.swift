@@ -21,7 +21,9 @@ enum ContinuationPoint: ExpressibleByArgument, Equatable {
     }
 
     /// What a file has already.
-    func continuation(ofFileAt path: String) throws(Failure) -> Continuation {
+    ///
+    /// - Parameter isCoded: whether it has bytes as they are coded.
+    func continuation(ofFileAt path: String, isCoded: Bool) throws(Failure) -> Continuation {
         let (size, validator): (Int64, String?)
         do throws(SystemError) {
             (size, validator) = try Self.contents(of: path)
@@ -31,7 +33,7 @@ enum ContinuationPoint: ExpressibleByArgument, Equatable {
         if case .byte(let offset) = self, offset != size {
             throw Failure(.writeFailed, "'\(path)' has \(size) bytes, so that byte \(offset) is not the next one; write '-C -'")
         }
-        return Continuation(offset: size, validator: validator)
+        return Continuation(offset: size, validator: validator, isCoded: isCoded)
     }
 
     private static func contents(of path: String) throws(SystemError) -> (size: Int64, validator: String?) {

@@ -38,6 +38,17 @@ import Testing
         #expect(failure.status == .badRange)
     }
 
+    @Test func codedBytesAreNotAddedToPlainOnes() throws {
+        for (offset, status) in [(5, 206), (5, 200), (0, 200)] as [(Int64, Int)] {
+            var response = try response(status, [.contentRange: "bytes 5-9/10"])
+            response.remainingContentCodings = ["gzip"]
+            let failure = try #require(throws: Failure.self) { try Continuation(offset: offset, validator: "\"a\"").judge(response) }
+            #expect(failure.status == .badRange)
+            #expect(failure.message?.hasPrefix("'x://h/f' came coded ('gzip')") == true)
+            #expect(throws: Never.self) { try Continuation(offset: offset, validator: "\"a\"", isCoded: true).judge(response) }
+        }
+    }
+
     @Test func anotherVersionsPartIsRefused() throws {
         let failure = try #require(throws: Failure.self) {
             try judge(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"b\""])
