@@ -45,8 +45,9 @@ struct RequestOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("m"), .customLong("max-time")],
-        help: ArgumentHelp("Give up when a URL takes longer than this in all.", valueName: "seconds"), transform: Seconds.parse)
-    var timeLimit: Duration?
+        help: ArgumentHelp("Give up when a URL takes longer than this in all; 0 is no limit.", valueName: "seconds"),
+        transform: Seconds.init(parsing:))
+    var timeLimit: Seconds?
 
     /// As curl has them: redirects are followed anyway, and gzip is asked for.
     @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
@@ -101,7 +102,7 @@ struct RequestOptions: ParsableArguments {
                 request.fields[.acceptEncoding] = "gzip, deflate"
             }
         }
-        request.timeouts.total = timeLimit
+        request.timeouts.total = timeLimit?.duration
         return request
     }
 

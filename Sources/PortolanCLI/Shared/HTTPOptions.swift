@@ -8,9 +8,9 @@ struct HTTPOptions: ParsableArguments {
     @Option(
         name: .customLong("connect-timeout"),
         help: ArgumentHelp(
-            "Give up on a connection that takes longer than this, from the name's look-up to the end of the TLS handshake.",
-            valueName: "seconds"), transform: Seconds.parse)
-    var connectTimeout: Duration?
+            "Give up on a connection that takes longer than this, from the name's look-up to the end of the TLS handshake; 30 without it, or with 0.",
+            valueName: "seconds"), transform: Seconds.init(parsing:))
+    var connectTimeout: Seconds?
 
     @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1, even where the server can do HTTP/2.")
     var usesHTTP1 = false
@@ -75,7 +75,7 @@ struct HTTPOptions: ParsableArguments {
     /// Files are read when the first secure connection is opened.
     func configuration() -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
-        if let connectTimeout { configuration.connections.connectTimeout = connectTimeout }
+        if let connectTimeout = connectTimeout?.duration { configuration.connections.connectTimeout = connectTimeout }
         if usesHTTP1 { configuration.allowsHTTP2 = false }
         if let authorities { configuration.tls.trustRoots = .only([.file(path: authorities)]) }
         if let certificate {

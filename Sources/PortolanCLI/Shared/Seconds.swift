@@ -2,13 +2,16 @@
 
 import ArgumentParser
 
-/// A length of time on the command line, in seconds with a fraction.
-enum Seconds {
-    /// - Throws: unless it is above 0 and no more than a century, well within what a Duration holds.
-    static func parse(_ argument: String) throws -> Duration {
-        guard let seconds = Double(argument), seconds > 0, seconds <= 3.2e9 else {
-            throw ValidationError("write a number of seconds above 0")
+/// A length of time on the command line, in seconds with a fraction; 0 is as good as none, as with curl.
+struct Seconds {
+    /// `nil`: what holds without the option.
+    let duration: Duration?
+
+    /// - Throws: unless it is no more than a century, well within what a Duration holds.
+    init(parsing argument: String) throws {
+        guard let seconds = Double(argument), seconds >= 0, seconds <= 3.2e9 else {
+            throw ValidationError("write a number of seconds, 0 or more")
         }
-        return .seconds(seconds)
+        duration = seconds == 0 ? nil : .seconds(seconds)
     }
 }

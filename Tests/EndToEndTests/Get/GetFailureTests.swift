@@ -36,7 +36,7 @@ import Testing
             (["-I", "-d", "x", "data:,x"], 2, "portolan: -I and -d exclude each other"),
             (["-O", "-o", "a", "data:,x"], 2, "portolan: -o and -O exclude each other"),
             (["-o", "a", "data:,x", "data:,y"], 2, "portolan: -o takes the body of one URL"),
-            (["--max-time", "0", "data:,x"], 2, "portolan: The value '0' is invalid for '--max-time <seconds>': write a number of"),
+            (["--max-time", "1e10", "data:,x"], 2, "portolan: The value '1e10' is invalid for '--max-time <seconds>': write a number of"),
             (["--max-time", "nan", "data:,x"], 2, "portolan: The value 'nan' is invalid for '--max-time <seconds>': write"),
             (["--connect-timeout", "x", "data:,x"], 2, "portolan: The value 'x' is invalid for"),
             (["--retry", "-1", "data:,x"], 2, "portolan: "), (["--retry-delay", "-1", "data:,x"], 2, "portolan: "),

@@ -41,7 +41,9 @@ import Testing
 
     @Test func aTimeLimitIsInSeconds() throws {
         #expect(try request("-m", "1.5").timeouts.total == .milliseconds(1500))
-        #expect(throws: (any Error).self) { try request("--max-time", "0") }
+        #expect(try request("-m", "0").timeouts.total == nil)
+        #expect(throws: (any Error).self) { try request("--max-time=-1") }
+        #expect(throws: (any Error).self) { try request("--max-time", "nan") }
         #expect(throws: (any Error).self) { try request("--max-time", "1e99") }
     }
 

@@ -38,9 +38,10 @@ import Testing
         let configuration = try configuration("--connect-timeout", "0.5", "--http1.1", "--http2")
         #expect(configuration.connections.connectTimeout == .milliseconds(500))
         #expect(!configuration.allowsHTTP2)
+        #expect(try self.configuration("--connect-timeout", "0").connections == HTTPConfiguration().connections)
     }
 
-    @Test(arguments: [["--key", "k"], ["--pass", "p"], ["--proxy-user", "u"], ["--noproxy", "h"], ["--connect-timeout", "0"]])
+    @Test(arguments: [["--key", "k"], ["--pass", "p"], ["--proxy-user", "u"], ["--noproxy", "h"], ["--connect-timeout", "x"]])
     func whatMeansNothingIsRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try HTTPOptions.parse(arguments) }
     }

@@ -13,15 +13,16 @@ struct RetryOptions: ParsableArguments {
 
     @Option(
         name: .customLong("retry-delay"),
-        help: ArgumentHelp("Wait so long before each further try, instead of 1 second, then 2, 4 and so on.", valueName: "seconds"),
-        transform: Seconds.parse)
-    var delay: Duration?
+        help: ArgumentHelp(
+            "Wait so long before each further try, instead of 1 second, then 2, 4 and so on, as with 0.", valueName: "seconds"),
+        transform: Seconds.init(parsing:))
+    var delay: Seconds?
 
     @Option(
         name: .customLong("retry-max-time"),
-        help: ArgumentHelp("Begin no further try when so much time has passed since the first began.", valueName: "seconds"),
-        transform: Seconds.parse)
-    var timeLimit: Duration?
+        help: ArgumentHelp("Begin no further try when so much time has passed since the first began; 0 is no limit.", valueName: "seconds"),
+        transform: Seconds.init(parsing:))
+    var timeLimit: Seconds?
 
     @Flag(name: .customLong("retry-connrefused"), help: "Try again, too, where no connection could be made.")
     var includesRefused = false
@@ -31,6 +32,6 @@ struct RetryOptions: ParsableArguments {
     }
 
     var schedule: RetrySchedule {
-        RetrySchedule(limit: limit, delay: delay, timeLimit: timeLimit, includesRefused: includesRefused)
+        RetrySchedule(limit: limit, delay: delay?.duration, timeLimit: timeLimit?.duration, includesRefused: includesRefused)
     }
 }

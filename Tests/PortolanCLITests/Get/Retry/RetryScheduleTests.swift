@@ -37,6 +37,12 @@ import Testing
         #expect(waits(RetrySchedule(limit: 9, timeLimit: .milliseconds(6999))) == [1, 2])
     }
 
+    @Test func zeroIsAsGoodAsNoOption() throws {
+        let options = try RetryOptions.parse(["--retry", "3", "--retry-delay", "0", "--retry-max-time", "0"])
+        #expect(options.schedule == RetrySchedule(limit: 3))
+        #expect(try RetryOptions.parse(["--retry-delay", "0.5"]).schedule.delay == .milliseconds(500))
+    }
+
     @Test func aRefusalIsRetriedOnRequest() {
         #expect(waits(RetrySchedule(limit: 2), after: .refused).isEmpty)
         #expect(waits(RetrySchedule(limit: 2, includesRefused: true), after: .refused) == [1, 2])
