@@ -84,7 +84,7 @@ extension Proxy {
             case .socks5: try AuthenticationOffer.socks.check(credential)
             }
         } catch {
-            throw LoadError(error.code, message: "\(source): \(error.message)")
+            throw LoadError(.badURL, message: "\(source): \(error.message)")
         }
     }
 

@@ -27,7 +27,7 @@ struct ProxyExceptions: Sendable {
         let isBracketed = parts[0].first == "[" && parts[0].last == "]"
         if let address = IPAddress(isBracketed ? parts[0].dropFirst().dropLast() : parts[0]) {
             let all = address.bytes.count * 8
-            guard parts.count == 2 else { return .address(address, bits: all) }
+            guard parts.count == 2, !parts[1].isEmpty else { return .address(address, bits: all) }
             guard parts[1].utf8.allSatisfy(\.isDecimalDigit), let bits = Int(parts[1]), bits <= all else { return nil }
             return .address(address, bits: bits)
         }

@@ -154,8 +154,10 @@ struct ForwardProxyTests {
         _ = try await Loader.http(.proxy(Self.authority(proxy))).data(for: request)
         #expect(Self.authorizations(proxy) == ["Own value"])
         request.url = try URLRecord(parsing: origin.url())
-        _ = try await Loader.http().data(for: request)
-        #expect(Self.authorizations(origin) == [nil])
+        let error = try await #require(throws: LoadError.self) { try await Loader.http().data(for: request) }
+        #expect(error.code == .badRequest)
+        #expect(error.message.hasPrefix("the field 'Proxy-Authorization' can't be sent") && error.message.hasSuffix("user and password"))
+        #expect(origin.connections.isEmpty)
     }
 
     @Test func connectionsOfDifferentCredentialsAreNotShared() async throws {

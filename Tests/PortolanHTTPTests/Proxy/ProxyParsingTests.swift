@@ -43,8 +43,8 @@ struct ProxyParsingTests {
         ("p\t", .badURL), ("[::1", .badURL), ("[::1]x:1", .badURL), ("::1", .badURL), ("p%41", .badURL), ("a<b", .badURL),
         ("1.2.3.256", .badURL),
         ("https://p", .notOffered), ("socks4://p", .notOffered), ("socks4a://p", .notOffered), ("socks://p", .notOffered),
-        ("http://a%3Ab:s3cret@p", .authenticationRequired), ("http://a%0D%0A:s3cret@p", .authenticationRequired),
-        ("socks5://:s3cret@p", .authenticationRequired), ("ftp://u:s3cret@p", .badURL), ("u:s3cret@p:x", .badURL), ("u:s3cret@", .badURL),
+        ("http://a%3Ab:s3cret@p", .badURL), ("http://a%0D%0A:s3cret@p", .badURL),
+        ("socks5://:s3cret@p", .badURL), ("ftp://u:s3cret@p", .badURL), ("u:s3cret@p:x", .badURL), ("u:s3cret@", .badURL),
         ("http://u:s3cret/@p", .badURL),
     ])
     func aBadOneIsRefusedByNameWithoutItsPassword(_ text: String, _ code: LoadError.Code) {

@@ -19,7 +19,7 @@ struct SOCKS5LoadTests {
     }
 
     private static func load(_ loader: Loader, _ delegate: AnsweringDelegate? = nil) async throws -> String {
-        let request = try Request("http://origin.test/a", fields: [.proxyAuthorization: "Own secret"])
+        let request = try Request("http://origin.test/a")
         return String(decoding: try await loader.data(for: request, delegate: delegate).0, as: UTF8.self)
     }
 

@@ -35,7 +35,7 @@ struct TunnelTests {
         let proxy = try ScriptedServer([.receiveHead] + answer + [.receive(5), .close])
         let request = try Request(
             "https://user:p1@origin.test/secret?path",
-            fields: [.authorization: "Own secret", .cookie: "secret", .proxyAuthorization: "Own secret"])
+            fields: [.authorization: "Own secret", .cookie: "secret"])
         let error = try await Self.failure(Self.loader(proxy, user: "user:p1@"), request: request)
         #expect(error?.code == .secureConnectionFailed)
         let (head, rest) = Self.split(proxy.connections[0])
@@ -45,6 +45,14 @@ struct TunnelTests {
         #expect(rest.prefix(2) == [0x16, 3])
         #expect(!String(decoding: rest, as: UTF8.self).contains("dXNlcjpwMQ=="))
         #expect(proxy.connections.count == 1)
+    }
+
+    @Test func aCallersOwnFieldIsForNoTunnel() async throws {
+        let proxy = try ScriptedServer(ScriptedServer.answering(Self.established))
+        let request = try Request("https://origin.test/", fields: [.proxyAuthorization: "Own secret"])
+        let error = try await Self.failure(Self.loader(proxy), request: request)
+        #expect(error?.code == .badRequest && error?.message.contains("secret") == false)
+        #expect(proxy.connections.isEmpty)
     }
 
     @Test func anIPv6OriginStandsInBrackets() async throws {
