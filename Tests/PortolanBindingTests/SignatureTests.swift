@@ -53,6 +53,13 @@ import Testing
         ("Thing freed by f ()", "a handle has its cleanup"), ("int (\(String(repeating: "int, ", count: 16))int)", "over 16 parameters"),
         (String(repeating: " ", count: 1025), "over 1024 bytes"), ("int (int\u{0})", "',' is needed"),
         ("int (callback)", "the name of the callback"),
+        ("int (buffer room[n] filled by m, bytes data[n], size n, out size m)", "'n' measures two parameters; give each its own"),
+        ("int (bytes data[n], buffer room[n] filled by result, size n)", "'n' measures two parameters"),
+        ("int (bytes a[n], bytes b[n], size n)", "'n' measures two parameters"),
+        ("int (out bytes a[n], out bytes b[n], out size n)", "'n' measures two parameters"),
+        ("int (buffer a[n] filled by m, size n, out bytes b[m], out size m)", "'m' measures two parameters"),
+        ("bytes[m] (buffer a[n] filled by m, size n, out size m)", "'m' measures two parameters"),
+        ("bytes[m] (out bytes a[m], out size m)", "'m' measures two parameters"),
     ])
     func whatIsWrongIsSaid(_ text: String, _ words: String) {
         let problem = #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .function) }
@@ -65,6 +72,10 @@ import Testing
     ])
     func aCallbackHasLess(_ text: String) {
         #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .callback) }
+    }
+
+    @Test func aFactorMayMeasureTwoOfACallbacksParameters() throws {
+        _ = try Signature(parsing: "int (bytes a[n * n], bytes b[n], size n)", as: .callback)
     }
 
     @Test(arguments: ["{", "}", "a{b", "{a}}", "{{a}", "{a{b}}"]) func aBraceThatStandsAloneIsRefused(_ text: String) {

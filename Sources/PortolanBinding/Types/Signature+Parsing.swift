@@ -81,6 +81,7 @@ private struct SignatureParser {
         case .value(.text(let isOptional)) where role == .function: result = .value(.text(isOptional: isOptional), freedBy: freedBy)
         case .bytes(let length) where role == .function:
             let index = try indexes([length], in: drafts, isOut: true)[0]
+            guard !parameters[index].isMeasure else { throw measuresTwice(length) }
             parameters[index].isMeasure = true
             result = .bytes(length: index, freedBy: freedBy)
         default:
@@ -171,7 +172,7 @@ private struct SignatureParser {
         guard drafts.count(where: { if case .whole(.user) = $0.form { true } else { false } }) <= 1 || role == .function else {
             throw problem("it has 'user' twice")
         }
-        var (resolved, measures) = ([Parameter](), Set<Int>())
+        var (resolved, measures) = ([Parameter](), [Int]())
         for draft in drafts {
             let kind: Parameter.Kind
             switch draft.form {
@@ -185,18 +186,26 @@ private struct SignatureParser {
                 case "result"?: filled = .result
                 case let name?: filled = .parameter(try indexes([name], in: drafts, isOut: true)[0])
                 }
-                if case .parameter(let index) = filled { measures.insert(index) }
+                if case .parameter(let index) = filled { measures.append(index) }
                 kind = .buffer(capacity: try indexes(draft.measures, in: drafts, isOut: false), filledBy: filled)
             }
             switch kind {
-            case .bytes(let length), .buffer(let length, _): measures.formUnion(length)
-            case .outBytes(let length): measures.insert(length)
+            case .bytes(let length), .buffer(let length, _): measures += length
+            case .outBytes(let length): measures.append(length)
             default: break
             }
             resolved.append(Parameter(kind: kind, name: draft.name))
         }
-        for index in measures { resolved[index].isMeasure = true }
+        for index in measures {
+            // A call can put in one length. What a callback is given is measured as the library says.
+            guard role == .callback || !resolved[index].isMeasure else { throw measuresTwice(resolved[index].name ?? "") }
+            resolved[index].isMeasure = true
+        }
         return resolved
+    }
+
+    private func measuresTwice(_ name: String) -> BindingProblem {
+        problem("'\(name)' measures two parameters; give each its own")
     }
 
     /// The integer parameters of these names.
