@@ -247,6 +247,12 @@ int bf_wait(thing *self) {
     return 7;
 }
 
+/* Writes a byte, whatever is answered, and then blocks until it is woken. */
+int bf_write_and_wait(thing *self, write_function *write, void *user) {
+    write("x", 1, 1, user);
+    return bf_wait(self);
+}
+
 void bf_wake(thing *self) {
     pthread_mutex_lock(&mutex);
     self->is_woken = true;

@@ -70,7 +70,7 @@ private final class SetUpHost: RunHost {
     }
 
     var mayCall: Bool { true }
-    func enterCall(isStoppable: Bool) -> Bool { true }
+    func enterCall() -> Bool { true }
     func leaveCall() {}
     func respond(_ response: Response) -> Bool { true }
     func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool { true }

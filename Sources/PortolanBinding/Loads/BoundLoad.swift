@@ -111,8 +111,8 @@ final class BoundLoad: RunHost {
 
     var mayCall: Bool { !isStopped.load(ordering: .acquiring) }
 
-    func enterCall(isStoppable: Bool) -> Bool {
-        monitor.withLock { $0.life.enterCall(isStoppable: isStoppable) }
+    func enterCall() -> Bool {
+        monitor.withLock { $0.life.enterCall() }
     }
 
     func leaveCall() {
@@ -131,8 +131,8 @@ final class BoundLoad: RunHost {
         switch flow {
         case .keepGoing: return true
         case .stopped:
-            isStopped.store(true, ordering: .releasing)
-            monitor.withLock { _ = $0.life.stop() }
+            // From a callback: the call that it is in goes on, and may want more than an answer to end.
+            stop()
             return false
         case .pause:
             return monitor.wait { state in

@@ -24,10 +24,12 @@ protocol RunHost: AnyObject, Sendable {
     var request: Request { get }
     var settings: [String: PropertyValue] { get }
     var libraryName: String { get }
-    /// Whether a call that nobody can end may be made.
+    /// Whether the load is wanted: a call that nobody can end may be made, and a callback is answered.
     var mayCall: Bool { get }
-    /// - Returns: whether the call may be made; then ``leaveCall()`` follows it.
-    func enterCall(isStoppable: Bool) -> Bool
+    /// Before a call that the stop function may end.
+    ///
+    /// - Returns: whether it may be made; then ``leaveCall()`` follows it.
+    func enterCall() -> Bool
     func leaveCall()
     /// Waits where the reader is slow.
     ///
@@ -235,7 +237,7 @@ final class BoundRun: @unchecked Sendable {
         let mayCall =
             switch permit {
             case .wanted: host.mayCall
-            case .stoppable: host.enterCall(isStoppable: true)
+            case .stoppable: host.enterCall()
             case .always: true
             }
         guard mayCall else { throw .stopped }
@@ -309,7 +311,7 @@ final class BoundRun: @unchecked Sendable {
 
     private func answer(_ callback: Callback, _ arguments: CallbackArguments) throws(RunEnd) -> Int128 {
         try arguments.checkUser(of: callback.name)
-        guard host.enterCall(isStoppable: false) else { throw .stopped }
+        guard host.mayCall else { throw .stopped }
         var count = 0
         if let index = callback.deliver {
             let (address, length) = try arguments.bytes(index, of: callback.name)

@@ -42,11 +42,12 @@ struct LoadLife: Hashable {
 
     mutating func stopReturned() { isStopping = false }
 
-    /// - Returns: whether the call may be made.
-    mutating func enterCall(isStoppable: Bool) -> Bool {
-        guard !isStopped else { return false }
-        isInCall = isStoppable
-        return true
+    /// A call begins that the stop function may end.
+    ///
+    /// - Returns: whether it may be made.
+    mutating func enterCall() -> Bool {
+        isInCall = !isStopped
+        return isInCall
     }
 
     /// - Returns: `false` while the stop function runs: what it uses has to stay.

@@ -34,7 +34,7 @@ struct BindingHarness {
         "bf_write_null": "int (callback write, user)", "bf_write_other_user": "int (callback write, user)",
         "bf_keep": "int (callback write, user)", "bf_call_kept": "int64 ()", "bf_write_elsewhere": "int (callback write, user)",
         "bf_write_forever": "int (callback write, user)", "bf_pull": "int64 (callback read, user)", "bf_wait": "int (Thing)",
-        "bf_wake": "void (Thing)",
+        "bf_write_and_wait": "int (Thing, callback write, user)", "bf_wake": "void (Thing)",
     ]
 
     static let callbacks = #"""

@@ -151,6 +151,30 @@ import Testing
         #expect(attempt.client.events.last == .failed(LoadError(.cancelled, message: "enough")))
     }
 
+    private static func writingAndWaiting() throws -> BindingHarness {
+        try BindingHarness(
+            """
+            [{"call": "bf_open", "with": ["x"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+             {"call": "bf_write_and_wait", "with": ["{thing}"], "check": {"equals": 0}}]
+            """, ["stop": #"{"call": "bf_wake", "with": ["{thing}"]}"#])
+    }
+
+    @Test func aStopFunctionEndsACallThatHasCalledBack() throws {
+        let harness = try Self.writingAndWaiting()
+        let attempt = try TestAttempt(harness.plugin, "bound:x")
+        attempt.start()
+        attempt.client.wait { $0.contains(.data(1)) }
+        attempt.attempt.end(with: LoadError(.cancelled, message: "enough"))
+        harness.plugin.waitUntilIdle()
+        #expect(attempt.breaches.isEmpty)
+    }
+
+    /// Who says so is the callback's own reader, and the library does not listen to the answer.
+    @Test func aReaderThatHasEnoughEndsACallByTheStopFunction() throws {
+        let client = RecordingClient { _, event in event == .data(1) ? .stopped : .keepGoing }
+        #expect(try Self.writingAndWaiting().load(client: client).events == [.response(nil), .data(1)])
+    }
+
     @Test func aPausedReaderHoldsTheLibraryUp() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .pause : .keepGoing }
         let attempt = try TestAttempt(try BindingHarness("[\(Self.write)]").plugin, "bound://h/abc", client: client)
