@@ -145,6 +145,16 @@ int bf_open_into(const char *text, thing **self) {
     return *self ? 0 : 9;
 }
 
+/* Is not opened, and says why by what it puts out, which nobody owns. */
+int bf_open_broken(thing **self, const char **words) {
+    static thing broken = {.rest = "its lid is stuck"};
+    *self = &broken;
+    *words = "a broken thing";
+    return 14;
+}
+
+const char *bf_thing_error(thing *self) { return self->rest; }
+
 void bf_close(thing *self) {
     count(&live_things, -1);
     free(self);

@@ -164,6 +164,20 @@ extension BoundRun {
         }
     }
 
+    /// What a call that failed has given and put out all the same: why it failed may be told by it.
+    func takeRemains(of linked: LinkedCall, _ result: Value, _ step: Step.CallStep) {
+        if let variable = step.result { variables[variable] = result }
+        for (index, operand) in linked.call.operands.enumerated() {
+            switch operand {
+            case .out(let type, let variable):
+                do throws(RunEnd) { variables[variable] = try output(type, index) } catch { variables[variable] = nil }
+            // How much of it is true, nobody says.
+            case .outBytes(_, let variable), .buffer(_, _, let variable): variables[variable] = nil
+            case .value, .bytes, .length, .outLength, .callback, .user: break
+            }
+        }
+    }
+
     private func output(_ type: CType, _ index: Int) throws(RunEnd) -> Value {
         let place = unsafe UnsafeRawPointer(frame.outputs + index)
         switch type {

@@ -110,7 +110,7 @@ final class BoundRun: @unchecked Sendable {
         case .require(let requirement):
             let value = try evaluate(requirement.value, nil)
             guard holds(requirement.condition, value) else {
-                throw try failure(linked, nil, "'\(requirement.words)' is \(value.words ?? "what it may not be") in this request")
+                throw failure(linked, nil, "'\(requirement.words)' is \(value.words ?? "what it may not be") in this request")
             }
         }
     }
@@ -124,11 +124,9 @@ final class BoundRun: @unchecked Sendable {
                 if let variable = step.result { variables[variable] = result }
                 return
             }
-            if let check = linked.check, !holds(check, result) {
-                throw try failure(linked, result, "\(call.name) of \(host.libraryName) failed\(result.words.map { " with \($0)" } ?? "")")
-            }
-            if case .null = result, !Self.mayBeNull(call.call.result) {
-                throw try failure(linked, result, "\(call.name) of \(host.libraryName) gave NULL, where it should not")
+            if let flaw = flaw(of: result, call, linked) {
+                if linked.step.failure.tellsMore { takeRemains(of: call, result, step) }
+                throw failure(linked, result, "\(call.name) of \(host.libraryName) \(flaw)")
             }
             if let variable = step.result { variables[variable] = result }
             // The result may be what has to be let go again; what the function puts out may be at fault.
@@ -137,6 +135,13 @@ final class BoundRun: @unchecked Sendable {
             if let value = step.deliver { try deliver(try evaluate(value, result)) }
             if linked.until == nil { return }
         }
+    }
+
+    /// Why a step can't go on with what its call gave.
+    private func flaw(of result: Value, _ call: LinkedCall, _ linked: LinkedStep) -> String? {
+        if let check = linked.check, !holds(check, result) { return "failed\(result.words.map { " with \($0)" } ?? "")" }
+        if case .null = result, !Self.mayBeNull(call.call.result) { return "gave NULL, where it should not" }
+        return nil
     }
 
     private static func mayBeNull(_ result: Signature.ReturnType) -> Bool {
@@ -200,18 +205,28 @@ final class BoundRun: @unchecked Sendable {
         }
     }
 
-    /// What a step's failure is to those who asked.
-    private func failure(_ linked: LinkedStep, _ result: Value?, _ words: String) throws(RunEnd) -> RunEnd {
+    /// What a step's failure is to those who asked. What can't be told of it, because the step itself was to give it, is left out.
+    private func failure(_ linked: LinkedStep, _ result: Value?, _ words: String) -> RunEnd {
         let failure = linked.step.failure
         var code = failure.code
         if case .integer(let number)? = result, let special = failure.codes[number] { code = special }
         var message = words
-        if let own = failure.message, case .text(let text) = try evaluate(own, result) { message = ForeignText.line(text) }
+        if let own = failure.message, let text = text({ () throws(RunEnd) in try evaluate(own, result) }) { message = text }
         if let call = linked.text {
             if let result { judged = result }
-            if case .text(let text) = try invoke(call, .always), !text.isEmpty { message += ": \(ForeignText.line(text))" }
+            if let text = text({ () throws(RunEnd) in try invoke(call, .always) }) { message += ": \(text)" }
         }
         return RunEnd(LoadError.Code(rawValue: code), message)
+    }
+
+    /// `nil` where what it is made of is not there.
+    private func text(_ value: () throws(RunEnd) -> Value) -> String? {
+        do throws(RunEnd) {
+            guard case .text(let text) = try value(), !text.isEmpty else { return nil }
+            return ForeignText.line(text)
+        } catch {
+            return nil
+        }
     }
 
     /// What `{result}` is, while an error's text is asked for.

@@ -109,6 +109,9 @@ struct Failure: Hashable, Sendable {
     let codes: [Int128: Int32]
     let message: Expression?
     let text: Call?
+
+    /// Whether it is told by more than what failed, and with what.
+    var tellsMore: Bool { message != nil || text != nil }
 }
 
 enum Stop: Hashable, Sendable {

@@ -106,6 +106,26 @@ import Testing
         #expect(client.error?.message == "bf_open of plugin.so gave NULL, where it should not")
     }
 
+    /// The step that fails is the one that was to give what tells why.
+    @Test(arguments: [
+        (#""call": "bf_open", "with": ["refused"], "result": "x""#, "bf_open of plugin.so gave NULL, where it should not"),
+        (#""call": "bf_open_into", "with": ["refused", "x"], "check": {"equals": 0}"#, "bf_open_into of plugin.so failed with 9"),
+        (
+            #""call": "bf_open_broken", "with": ["x", "words"], "check": {"equals": 0}"#,
+            "bf_open_broken of plugin.so failed with 14: its lid is stuck"
+        ),
+    ])
+    func whatIsNotThereIsLeftOutOfAnError(_ step: String, _ message: String) throws {
+        let error = #"{"code": "ioFailed", "text": {"call": "bf_thing_error", "with": ["{x}"]}}"#
+        let own = #"{"code": "ioFailed", "message": "{words|}", "text": {"call": "bf_thing_error", "with": ["{x}"]}}"#
+        #expect(try BindingHarness("[{\(step)}]", ["error": error]).load().error == LoadError(.ioFailed, message: message))
+        guard step.contains("words") else {
+            #expect(try BindingHarness("[{\(step), \"error\": \(error)}]").load().error == LoadError(.ioFailed, message: message))
+            return
+        }
+        #expect(try BindingHarness("[{\(step), \"error\": \(own)}]").load().error?.message == "a broken thing: its lid is stuck")
+    }
+
     @Test func wordsOfTheLibraryStayOnOneLine() throws {
         let client = try BindingHarness(
             #"[{"call": "bf_int8", "with": [1], "check": {"equals": 1}, "error": {"text": {"call": "bf_lent_text", "with": [2]}}}]"#
