@@ -177,10 +177,32 @@ int bf_read_into(thing *self, void *room, uint32_t capacity, uint32_t *filled) {
     return *filled == 0;
 }
 
+/* The same, with 1 as soon as there is no more: together with the last bytes. */
+int bf_read_early(thing *self, void *room, uint32_t capacity, uint32_t *filled) {
+    bf_read_into(self, room, capacity, filled);
+    return *self->rest == 0;
+}
+
+/* A byte at a time, as text; NULL together with the last one. */
+thing *bf_next_thing(thing *self, const char **byte) {
+    static char text[2];
+    text[0] = *self->rest;
+    *byte = text;
+    if (*self->rest) self->rest++;
+    return *self->rest ? self : NULL;
+}
+
 /* Says that it has filled more than there is. */
 ssize_t bf_overfill(void *room, size_t capacity) {
     memset(room, 'x', capacity);
     return (ssize_t)capacity + 1;
+}
+
+/* Ends with 1, and a length of bytes that it does not give. */
+int bf_end(const void **bytes, size_t *length) {
+    *bytes = NULL;
+    *length = 3;
+    return 1;
 }
 
 /* Lends its own bytes, a byte at a time. */

@@ -32,16 +32,32 @@ final class LinkedStep: Sendable {
     let call, cleanup, text: LinkedCall?
     /// Of a call.
     let check, until: Comparison?
+    /// Of a call that is repeated: what it puts out and delivers. Its result is not among it: the last one is the sign that it was the last.
+    let ownVariables: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {
         self.step = step
         (self.call, self.cleanup, self.text) = (call, cleanup, text)
         guard case .call(let action) = step.action else {
-            (check, until) = (nil, nil)
+            (check, until, ownVariables) = (nil, nil, [])
             return
         }
         check = action.check.map(Comparison.init)
         until = action.until.map(Comparison.init)
+        ownVariables = action.until == nil ? [] : Self.ownVariables(of: action)
+    }
+}
+
+extension LinkedStep {
+    private static func ownVariables(of action: Step.CallStep) -> [Int] {
+        let given = action.call.operands.compactMap { operand in
+            switch operand {
+            case .out(_, let variable), .outBytes(_, let variable), .buffer(_, _, let variable): variable
+            case .value, .bytes, .length, .outLength, .callback, .user: nil
+            }
+        }
+        let delivered = action.deliver?.variables ?? []
+        return given.filter(delivered.contains)
     }
 }
 

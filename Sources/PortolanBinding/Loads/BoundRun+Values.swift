@@ -135,13 +135,19 @@ extension BoundRun {
     }
 
     /// What a call has put out, under the names that its arguments give it.
-    func takeOutputs(of linked: LinkedCall, _ result: Value) throws(RunEnd) {
+    ///
+    /// - Parameter isLast: of a step that repeats it: that there was nothing more to put out is no fault.
+    func takeOutputs(of linked: LinkedCall, _ result: Value, isLast: Bool) throws(RunEnd) {
         for (index, operand) in linked.call.operands.enumerated() {
             switch operand {
-            case .out(let type, let variable): variables[variable] = try output(type, index)
+            case .out(let type, let variable): variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index)
             case .outBytes(let length, let variable):
                 let count = try count(length, linked.call, frame)
                 let address = unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self)
+                if isLast, address == 0 {
+                    variables[variable] = .region(0, 0)
+                    continue
+                }
                 guard address != 0 || count == 0 else {
                     throw RunEnd(
                         .protocolViolation, "\(linked.name) of \(host.libraryName) gave \(count) bytes and no place where they lie")
@@ -176,6 +182,12 @@ extension BoundRun {
             case .value, .bytes, .length, .outLength, .callback, .user: break
             }
         }
+    }
+
+    /// Whether a function has left NULL where a text or a handle was to stand.
+    private func isNull(_ type: CType, _ index: Int) -> Bool {
+        if case .scalar = type { return false }
+        return unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self) == 0
     }
 
     private func output(_ type: CType, _ index: Int) throws(RunEnd) -> Value {

@@ -120,20 +120,28 @@ final class BoundRun: @unchecked Sendable {
         while true {
             let result = try invoke(call, permit)
             if let end = callbackEnd { throw end }
-            if let until = linked.until, holds(until, result) {
-                if let variable = step.result { variables[variable] = result }
-                return
-            }
-            if let flaw = flaw(of: result, call, linked) {
+            let isLast = linked.until.map { holds($0, result) } ?? false
+            if !isLast, let flaw = flaw(of: result, call, linked) {
                 if linked.step.failure.tellsMore { takeRemains(of: call, result, step) }
                 throw failure(linked, result, "\(call.name) of \(host.libraryName) \(flaw)")
             }
             if let variable = step.result { variables[variable] = result }
             // The result may be what has to be let go again; what the function puts out may be at fault.
             if let cleanup = linked.cleanup { cleanups.append(cleanup) }
-            if call.plan.putsOut { try takeOutputs(of: call, result) }
-            if let value = step.deliver { try deliver(try evaluate(value, result)) }
-            if linked.until == nil { return }
+            if call.plan.putsOut { try takeOutputs(of: call, result, isLast: isLast) }
+            if let value = step.deliver, !isLast || hasBytes(linked.ownVariables) { try deliver(try evaluate(value, result)) }
+            if isLast || linked.until == nil { return }
+        }
+    }
+
+    /// Whether one of these has at least one byte.
+    private func hasBytes(_ variables: [Int]) -> Bool {
+        variables.contains { index in
+            switch self.variables[index] {
+            case .text(let text)?: !text.isEmpty
+            case .region(_, let count)?: count > 0
+            case .null?, .integer?, .real?, .truth?, .pointer?, nil: false
+            }
         }
     }
 

@@ -46,6 +46,15 @@ indirect enum Expression: Hashable, Sendable {
         case text(String)
         case integer(Int128)
     }
+
+    /// Those whose values it is made of.
+    var variables: [Int] {
+        switch self {
+        case .source(.variable(let index), _): [index]
+        case .joined(let parts): parts.flatMap(\.variables)
+        case .null, .truth, .integer, .real, .text, .source: []
+        }
+    }
 }
 
 /// What is known of a value before a load runs.

@@ -113,7 +113,7 @@ import Testing
 
     @Test(arguments: [1, 2, 7, 16_777_216])
     func aBufferIsFilledUntilTheEnd(_ capacity: Int) throws {
-        for (call, end) in [("bf_read", "\"equals\": 0"), ("bf_read_into", "\"equals\": 1")] {
+        for (call, end) in [("bf_read", "\"equals\": 0"), ("bf_read_into", "\"equals\": 1"), ("bf_read_early", "\"equals\": 1")] {
             let harness = try BindingHarness(
                 """
                 [{"call": "bf_open", "with": ["{url.path}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
@@ -121,6 +121,26 @@ import Testing
                 """)
             #expect(try harness.text("bound://h/seven-and-more") == "/seven-and-more", "\(call)")
         }
+    }
+
+    /// What it has put out is there for the steps after it.
+    @Test(arguments: [("", "0 left"), ("abc", "abc1 left")]) func theLastCallsBytesAreDeliveredUnlessThereAreNone(
+        _ path: String, _ text: String
+    ) throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+             {"call": "bf_next_thing", "with": ["{thing}", "byte"], "until": {"isNull": true}, "deliver": "{byte}"},
+             {"deliver": "{byte.length} left"}]
+            """)
+        #expect(try harness.text("bound://h/?\(path)") == text)
+    }
+
+    /// There are none at the end, and that is a fault elsewhere.
+    @Test func bytesThatAreNotGivenAreNone() throws {
+        let atEnd = #"{"call": "bf_end", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
+        #expect(try BindingHarness("[\(atEnd)]").load().events == [.response(nil), .finished])
+        #expect(try BindingHarness(#"[{"call": "bf_end", "with": ["x"]}]"#).load().error?.code == .protocolViolation)
     }
 
     @Test func bytesThatAreLentAreDelivered() throws {
