@@ -192,6 +192,12 @@ thing *bf_next_thing(thing *self, const char **byte) {
     return *self->rest ? self : NULL;
 }
 
+/* Fails. */
+ssize_t bf_read_broken(void *room, size_t capacity) {
+    memset(room, 'x', capacity);
+    return -1;
+}
+
 /* Says that it has filled more than there is. */
 ssize_t bf_overfill(void *room, size_t capacity) {
     memset(room, 'x', capacity);

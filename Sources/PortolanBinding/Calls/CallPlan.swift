@@ -20,6 +20,8 @@ struct CallPlan: Sendable {
     let outcome: Outcome
     /// Whether the function puts something where an argument points.
     let putsOut: Bool
+    /// Whether its result is a number of bytes that it has put in a buffer, and so is none below zero.
+    let fillsByResult: Bool
 
     init(_ call: Call) {
         words = Self.words(of: call.operands)
@@ -35,6 +37,7 @@ struct CallPlan: Sendable {
             case .value, .bytes, .length, .outLength, .callback, .user: false
             }
         }
+        fillsByResult = call.operands.contains { if case .buffer(_, filledBy: .result, _) = $0 { true } else { false } }
     }
 
     /// Only where a value's own bytes stand first in a word.

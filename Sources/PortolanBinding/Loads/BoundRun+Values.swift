@@ -156,15 +156,16 @@ extension BoundRun {
             case .buffer(let capacity, let filledBy, let variable):
                 let filled: Int128
                 switch (filledBy, result) {
-                case (.result, .integer(let integer)): filled = integer
+                // Below zero where the manifest says that this is the end.
+                case (.result, .integer(let integer)): filled = isLast ? max(integer, 0) : integer
                 case (.parameter(let index), _): filled = Int128(try count(index, linked.call, frame))
                 case (.result, _), (.host, _): filled = 0
                 }
-                guard filled <= capacity else {
+                guard (0...Int128(capacity)).contains(filled) else {
                     throw RunEnd(
                         .protocolViolation, "\(linked.name) of \(host.libraryName) says it filled \(filled) bytes of \(capacity)")
                 }
-                variables[variable] = .region(arena.buffer(variable, capacity: capacity), Int(max(filled, 0)))
+                variables[variable] = .region(arena.buffer(variable, capacity: capacity), Int(filled))
             case .value, .bytes, .length, .outLength, .callback, .user: break
             }
         }

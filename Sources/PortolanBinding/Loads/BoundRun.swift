@@ -149,6 +149,7 @@ final class BoundRun: @unchecked Sendable {
     private func flaw(of result: Value, _ call: LinkedCall, _ linked: LinkedStep) -> String? {
         if let check = linked.check, !holds(check, result) { return "failed\(result.words.map { " with \($0)" } ?? "")" }
         if case .null = result, !Self.mayBeNull(call.call.result) { return "gave NULL, where it should not" }
+        if call.plan.fillsByResult, case .integer(let filled) = result, filled < 0 { return "failed with \(filled)" }
         return nil
     }
 

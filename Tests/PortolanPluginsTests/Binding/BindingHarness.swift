@@ -31,6 +31,7 @@ struct BindingHarness {
         "bf_read_into": "int (Thing, buffer room[capacity] filled by filled, uint32 capacity, out uint32 filled)",
         "bf_read_early": "int (Thing, buffer room[capacity] filled by filled, uint32 capacity, out uint32 filled)",
         "bf_next_thing": "Thing? (Thing, out cstring)",
+        "bf_read_broken": "ssize (buffer room[capacity] filled by result, size capacity)",
         "bf_overfill": "ssize (buffer room[capacity] filled by result, size capacity)",
         "bf_end": "int (out bytes data[length], out size length)",
         "bf_next": "int (Thing, out bytes data[length], out size length)", "bf_write": "int (cstring, callback write, user)",

@@ -152,6 +152,16 @@ import Testing
         #expect(try harness.text("bound://h/one-by-one") == "/one-by-one")
     }
 
+    @Test(arguments: ["", #", "until": {"equals": 0}"#, #", "until": {"equals": -1}"#]) func lessThanNoBytesIsAFailureUnlessItIsTheEnd(
+        _ until: String
+    ) throws {
+        let client = try BindingHarness(
+            #"[{"call": "bf_read_broken", "with": [{"room": 8}], "deliver": "{room}", "error": {"codes": {"-1": "ioFailed"}}\#(until)}]"#
+        ).load()
+        let failure = LoadError(.ioFailed, message: "bf_read_broken of plugin.so failed with -1")
+        #expect(client.bytes.isEmpty && client.error == (until.contains("-1") ? nil : failure))
+    }
+
     @Test func moreThanABufferHoldsIsRefused() throws {
         let client = try BindingHarness(#"[{"call": "bf_overfill", "with": [{"room": 8}], "deliver": "{room}"}]"#).load()
         #expect(client.error?.message == "bf_overfill of plugin.so says it filled 9 bytes of 8" && client.bytes.isEmpty)
