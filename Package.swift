@@ -121,7 +121,7 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ] + nio, swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
-        .testTarget(name: "PortolanBindingTests", dependencies: ["PortolanBinding"], swiftSettings: strict),
+        .testTarget(name: "PortolanBindingTests", dependencies: ["PortolanBinding", "PortolanCore"], swiftSettings: strict),
         .testTarget(
             name: "PortolanPluginsTests",
             dependencies: [

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The memory that a load lends to the library: all of it stays until the load is over, for a library may keep what it was given.
+/// The memory that a load lends to the library, and to nobody else: all of it stays until the load is over, for a library may keep what it was given.
 @safe
 final class LoadArena {
     /// Addresses of what was allocated.
-    private var blocks: [UInt] = []
+    private(set) var blocks: [UInt] = []
     private var texts: [[UInt8]: UInt] = [:]
     private var buffers: [Int: UInt] = [:]
 

@@ -196,14 +196,14 @@ final class BoundRun: @unchecked Sendable {
 
     private func deliver(_ value: Value) throws(RunEnd) {
         switch value {
-        case .text(let text): try unsafe deliver(UInt(bitPattern: arenaAddress(of: text)), text.count)
+        // From where it lies: what the arena has, it has until the load is over.
+        case .text(let text):
+            guard !text.isEmpty else { return }
+            try begin()
+            guard unsafe text.withUnsafeBytes({ unsafe host.deliver($0) }) else { throw .stopped }
         case .region(let address, let count): try deliver(address, count)
         case .null, .integer, .real, .truth, .pointer: return
         }
-    }
-
-    private func arenaAddress(of text: [UInt8]) -> UnsafeRawPointer? {
-        unsafe UnsafeRawPointer(bitPattern: arena.text(text))
     }
 
     private func deliver(_ address: UInt, _ count: Int) throws(RunEnd) {
