@@ -28,6 +28,8 @@ extension BoundRun {
         case (.atMost(let bound), .integer(let integer)): integer <= bound
         case (.equals(let bound), .real(let real)): Double(bound) == real
         case (.differs(let bound), .real(let real)): Double(bound) != real
+        case (.atLeast(let bound), .real(let real)): real >= Double(bound)
+        case (.atMost(let bound), .real(let real)): real <= Double(bound)
         case (.differs, _): true
         case (.equals, _), (.atLeast, _), (.atMost, _): false
         case (.other(let condition), _): holds(condition, value)

@@ -283,8 +283,8 @@ extension BoundRun {
         switch condition.test {
         case .oneOf(let constants): constants.contains { Self.isSame($0, value) }
         case .noneOf(let constants): !constants.contains { Self.isSame($0, value) }
-        case .atLeast(let bound): if case .integer(let integer) = value { integer >= bound } else { false }
-        case .atMost(let bound): if case .integer(let integer) = value { integer <= bound } else { false }
+        case .atLeast(let bound): holds(.atLeast(bound), value)
+        case .atMost(let bound): holds(.atMost(bound), value)
         case .isNull(let isNull): (value == .null) == isNull
         }
     }

@@ -29,6 +29,10 @@ import Testing
         #"{"call": "bf_float", "with": [1.5], "check": {"equals": 3}}"#,
         #"{"call": "bf_double", "with": [-0.5], "check": {"equals": -0.25}}"#,
         #"{"call": "bf_double", "with": [3], "check": {"equals": 1.5}}"#,
+        #"{"call": "bf_double", "with": [7], "check": {"atLeast": 3}}"#,
+        #"{"call": "bf_float", "with": [0.25], "check": {"atMost": 1}}"#,
+        #"{"call": "bf_double", "with": [1], "result": "x"}, {"require": {"value": "{x}", "atMost": 1}}"#,
+        #"{"call": "bf_double", "with": [4], "result": "x"}, {"require": {"value": "{x}", "atLeast": 2}}"#,
         #"{"call": "bf_bool", "with": [true], "check": {"equals": false}}"#,
         #"{"call": "bf_bool", "with": [false], "check": {"equals": true}}"#,
         #"{"call": "bf_sum", "with": [-1, 2, -3, 4, -5, 6, -7, 8, 9, 10.5, 11.5, true, 13, 14, 15, 16], "check": {"equals": 93}}"#,
@@ -39,6 +43,14 @@ import Testing
     ])
     func aValueCrosses(_ steps: String) throws {
         #expect(try BindingHarness("[\(steps)]").load().events.last == .finished)
+    }
+
+    @Test(arguments: [
+        #"{"call": "bf_double", "with": [5.9], "check": {"atLeast": 3}}"#, #"{"call": "bf_double", "with": [2.1], "check": {"atMost": 1}}"#,
+        #"{"call": "bf_double", "with": [2.1], "result": "x"}, {"require": {"value": "{x}", "atMost": 1}}"#,
+    ])
+    func aNumberBeyondABoundFails(_ steps: String) throws {
+        #expect(try BindingHarness("[\(steps)]").load().error != nil)
     }
 
     @Test func whatAFunctionPutsOutHasItsNames() throws {
