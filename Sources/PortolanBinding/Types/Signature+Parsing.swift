@@ -89,6 +89,10 @@ private struct SignatureParser {
                 role == .callback
                     ? "a callback gives void or a number" : "only a cstring and bytes are 'freed by' a function; a handle has its cleanup")
         }
+        let isCount = if case .value(.scalar(let scalar), _) = result { scalar.isInteger } else { false }
+        guard isCount || !drafts.contains(where: { $0.filledBy == "result" }) else {
+            throw problem("the result says how much was filled, and so has to be an integer")
+        }
         return Signature(result: result, parameters: parameters, isVariadic: isVariadic)
     }
 
