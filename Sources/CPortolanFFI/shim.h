@@ -3,6 +3,8 @@
 #ifndef PORTOLAN_FFI_SHIM_H
 #define PORTOLAN_FFI_SHIM_H
 
+#include <elf.h>
+#include <features.h>
 #include <ffi.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +38,38 @@ static inline uint64_t portolan_ffi_call_variadic(void (*_Nonnull function)(void
     case 5: return call(words[0], words[1], words[2], words[3], words[4]);
     default: return call(words[0], words[1], words[2], words[3], words[4], words[5]);
     }
+}
+
+#ifdef __GLIBC__
+struct portolan_ffi_place {
+    const char *_Nullable file;
+    void *_Nullable file_address;
+    const char *_Nullable symbol;
+    void *_Nullable symbol_address;
+};
+
+/// dladdr1(3), under a name of its own, because Swift's Glibc module is made without the GNU extensions.
+extern int portolan_ffi_find(const void *_Nonnull address, struct portolan_ffi_place *_Nonnull place, void *_Nullable *_Nonnull symbol, int what)
+    __asm__("dladdr1");
+#endif
+
+/// Whether a symbol's address, as dlsym(3) gives it, is a function's. What only the library itself has a name for is one that it chose when it was loaded
+/// (`memcpy` has one for each processor); where the C library can't tell, each is.
+static inline int portolan_ffi_is_function(const void *_Nonnull address) {
+#ifdef __GLIBC__
+    enum { symbol_entry = 1 };
+    struct portolan_ffi_place place;
+    void *_Nullable symbol = NULL;
+    // A variable of each thread lies in no library.
+    if (portolan_ffi_find(address, &place, &symbol, symbol_entry) == 0) return 0;
+    if (symbol == NULL) return 1;
+    // The same bits of the same byte in both classes; st_info lies elsewhere.
+    unsigned char info = sizeof(void *) == 8 ? ((const Elf64_Sym *)symbol)->st_info : ((const Elf32_Sym *)symbol)->st_info;
+    return ELF64_ST_TYPE(info) == STT_FUNC || ELF64_ST_TYPE(info) == STT_GNU_IFUNC;
+#else
+    (void)address;
+    return 1;
+#endif
 }
 
 #endif

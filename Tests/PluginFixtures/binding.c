@@ -12,6 +12,11 @@
 
 #pragma GCC visibility push(default)
 
+/* No functions. */
+int bf_data = 7;
+const char bf_constant[] = "seven";
+__thread int bf_own_data;
+
 /* What the library has handed out and not got back. */
 static int live_things, live_blocks, calls;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -53,4 +53,13 @@ import Testing
         #expect(String(decoding: host.delivered.withLock { $0 }, as: UTF8.self) == "No such file or directory")
         #expect(run.arena.blocks.isEmpty)
     }
+
+    /// Another one on each processor, or the kernel's.
+    @Test(arguments: ["memcpy", "strlen", "time", "gettimeofday", "getenv"])
+    func aFunctionThatIsChosenWhenItsLibraryIsLoadedIsOne(_ name: String) throws {
+        var source = BindingSource()
+        source.functions = [Named(name, "void ()")]
+        source.steps = [StepSource(.call(CallSource(name, [])))]
+        _ = try unsafe LinkedProgram(BindingProgram(checking: source, settings: [])) { unsafe dlsym(nil, $0) }
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolanFFI
 import PortolanJSON
 
 /// A call whose function was found, ready to be made.
@@ -79,6 +80,11 @@ final class LinkedProgram: @unchecked Sendable {  // … because nothing of it c
                 guard let address = unsafe symbol(function.name) else {
                     throw BindingProblem(
                         "the library has no function '\(function.name)'; check its name and version", at: JSONPath()[function.name].name)
+                }
+                guard unsafe portolan_ffi_is_function(address) != 0 else {
+                    throw BindingProblem(
+                        "'\(function.name)' is data of the library's, and no function; only functions can be called",
+                        at: JSONPath()[function.name].name)
                 }
                 unsafe linker.addresses.append(unsafeBitCast(address, to: CallInterface.Function.self))
             }

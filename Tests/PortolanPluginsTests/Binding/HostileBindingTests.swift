@@ -151,6 +151,14 @@ import Testing
             error?.message.contains(":\(line):1: MANIF-02: the library has no function 'bf_missing'") == true, "\(error?.message ?? "")")
     }
 
+    @Test(arguments: ["bf_data", "bf_constant", "bf_own_data"]) func whatIsNoFunctionIsNotCalled(_ name: String) throws {
+        let error = #expect(throws: LoadError.self) {
+            try BindingHarness(#"[{"call": "\#(name)"}]"#, ["functions": #"{"\#(name)": "int ()"}"#])
+        }
+        #expect(error?.code == .pluginNotLoadable)
+        #expect(error?.message.contains("MANIF-02: '\(name)' is data of the library's, and no function") == true, "\(error?.message ?? "")")
+    }
+
     @Test func aLibraryOfTheSystemIsNoPath() throws {
         for library in ["/tmp/x.so", "../x.so", "a/b.so"] {
             let text = ManifestText.with([
