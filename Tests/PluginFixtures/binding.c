@@ -119,6 +119,13 @@ const void *bf_absurd_blob(size_t *length) {
     return "x";
 }
 
+/* Lends a byte, and says that it is a quarter of a GiB and one more. */
+int bf_lend_huge(const void **bytes, uint32_t *length) {
+    *bytes = "x";
+    *length = (256u << 20) + 1;
+    return 0;
+}
+
 /* What a function can put out. */
 int bf_outputs(int8_t *a, uint16_t *b, int64_t *c, double *d, bool *e, const char **f, const char **g) {
     *a = -5;
@@ -236,6 +243,7 @@ int bf_write(const char *text, write_function *write, void *user) {
 int bf_write_narrow(int8_t (*each)(void *user, uint8_t a, int16_t b, double c), void *user) { return each(user, 200, -3, 0.5); }
 
 int bf_write_absurd(write_function *write, void *user) { return (int)write("x", SIZE_MAX, SIZE_MAX, user); }
+int bf_write_huge(write_function *write, void *user) { return (int)write("x", 1, (256u << 20) + 1, user); }
 int bf_write_null(write_function *write, void *user) { return (int)write(NULL, 1, 5, user); }
 int bf_write_other_user(write_function *write, void *user) { return (int)write("x", 1, 1, (char *)user + 16); }
 

@@ -7,6 +7,8 @@ extension BindingProgram {
     static let functionLimit = 256
     static let callbackLimit = 16
     static let stepLimit = 128
+    /// How many bytes a library gives at once.
+    static let bytesLimit = 256 << 20
 
     /// Checks all that can be known without the library.
     ///

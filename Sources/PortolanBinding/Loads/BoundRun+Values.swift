@@ -114,14 +114,19 @@ extension BoundRun {
 
     /// What was lent for the moment stays as a text.
     private func copyBytes(at address: UInt, count: Int) throws(RunEnd) -> Value {
-        guard count <= Self.bytesLimit else {
-            throw RunEnd(
-                .limitExceeded, "\(host.libraryName) gives \(count) bytes at once, and \(Self.bytesLimit) are the most that is taken")
-        }
+        let count = try atOnce(count)
         return .text(unsafe Array(UnsafeBufferPointer(start: UnsafePointer<UInt8>(bitPattern: address), count: count)))
     }
 
-    private static var bytesLimit: Int { 256 << 20 }
+    /// A number of bytes that the library may give at once.
+    func atOnce(_ count: Int) throws(RunEnd) -> Int {
+        guard count <= BindingProgram.bytesLimit else {
+            throw RunEnd(
+                .limitExceeded,
+                "\(host.libraryName) gives \(count) bytes at once, and \(BindingProgram.bytesLimit) are the most that is taken")
+        }
+        return count
+    }
 
     /// The length that the function has put in its argument `index`.
     private func count(_ index: Int, _ call: Call, _ frame: CallFrame) throws(RunEnd) -> Int {
@@ -142,7 +147,7 @@ extension BoundRun {
             switch operand {
             case .out(let type, let variable): variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index)
             case .outBytes(let length, let variable):
-                let count = try count(length, linked.call, frame)
+                let count = try atOnce(try count(length, linked.call, frame))
                 let address = unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self)
                 if isLast, address == 0 {
                     variables[variable] = .region(0, 0)

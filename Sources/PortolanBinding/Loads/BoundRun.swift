@@ -339,11 +339,11 @@ final class BoundRun: @unchecked Sendable {
         var count = 0
         if let index = callback.deliver {
             let (address, length) = try arguments.bytes(index, of: callback.name)
-            try deliver(address, length)
-            count = length
+            count = try atOnce(length)
+            try deliver(address, count)
         } else if let index = callback.fill {
             let (address, length) = try arguments.bytes(index, of: callback.name)
-            if length > 0 {
+            if try atOnce(length) > 0 {
                 let room = unsafe UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(bitPattern: address), count: length)
                 count = try unsafe host.readBody(room)
             }

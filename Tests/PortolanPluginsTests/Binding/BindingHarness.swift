@@ -36,6 +36,7 @@ struct BindingHarness {
         "bf_end": "int (out bytes data[length], out size length)",
         "bf_next": "int (Thing, out bytes data[length], out size length)", "bf_write": "int (cstring, callback write, user)",
         "bf_write_narrow": "int (callback narrow, user)", "bf_write_absurd": "int (callback write, user)",
+        "bf_lend_huge": "int (out bytes data[length], out uint32 length)", "bf_write_huge": "int (callback write, user)",
         "bf_write_null": "int (callback write, user)", "bf_write_other_user": "int (callback write, user)",
         "bf_keep": "int (callback write, user)", "bf_call_kept": "int64 ()", "bf_write_elsewhere": "int (callback write, user)",
         "bf_write_forever": "int (callback write, user)", "bf_pull": "int64 (callback read, user)", "bf_wait": "int (Thing)",

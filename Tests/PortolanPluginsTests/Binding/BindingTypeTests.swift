@@ -106,6 +106,14 @@ import Testing
         #expect(client.error?.code == .protocolViolation && client.bytes.isEmpty)
     }
 
+    /// However little of it there is: nothing is read.
+    @Test(arguments: [#"{"call": "bf_lend_huge", "with": ["x"], "deliver": "{x}"}"#, #"{"call": "bf_write_huge"}"#])
+    func moreThanALibraryMayGiveAtOnceIsRefused(_ step: String) throws {
+        let client = try BindingHarness("[\(step)]").load()
+        #expect(client.bytes.isEmpty && client.error?.code == .limitExceeded)
+        #expect(client.error?.message == "plugin.so gives 268435457 bytes at once, and 268435456 are the most that is taken")
+    }
+
     @Test func aHandleIsCleanedUpWhateverComes() throws {
         let failing = #"{"call": "bf_int8", "with": [1], "check": {"equals": 5}}"#
         for (last, message) in [(#"{"deliver": "x"}"#, nil), (failing, "bf_int8 of plugin.so failed with -1")] {
