@@ -23,9 +23,11 @@ struct Readiness: OptionSet, Hashable {
 /// Who hears of a descriptor.
 protocol ReadinessListener: AnyObject, Sendable {
     /// The descriptor is ready, and no longer watched. On the poller's thread, which waits meanwhile.
-    func becameReady(_ descriptor: CInt, for readiness: Readiness)
+    ///
+    /// - Parameter arming: the one that it was ready for; another may have come since.
+    func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness)
     /// It was closed while it was watched: its number is another's now. On any thread.
-    func wasClosed(_ descriptor: CInt)
+    func wasClosed(_ descriptor: CInt, _ arming: UInt64)
 }
 
 /// One thread that waits for the descriptors of all plugins' loads (`epoll(7)`, one word for each time that one is armed).
@@ -37,6 +39,7 @@ final class DescriptorPoller: Sendable {
 
     private struct Watch {
         let listener: any ReadinessListener
+        let arming: UInt64
         let wanted: Readiness
         let mark: UInt32
         var isArmed = true
@@ -53,9 +56,10 @@ final class DescriptorPoller: Sendable {
 
     /// Arms a watch: `listener` is told once.
     ///
+    /// - Parameter arming: what the listener calls this one by.
     /// - Returns: 0, or a number of `errno(3)`.
-    func arm(_ descriptor: CInt, for wanted: Readiness, _ listener: any ReadinessListener) -> CInt {
-        var displaced: (any ReadinessListener)?
+    func arm(_ descriptor: CInt, for wanted: Readiness, _ listener: any ReadinessListener, _ arming: UInt64) -> CInt {
+        var displaced: Watch?
         let number = state.withLock { state -> CInt in
             let queue: CInt
             switch Self.queue(of: &state, servedBy: self) {
@@ -63,7 +67,7 @@ final class DescriptorPoller: Sendable {
             case .failure(let error): return error.number
             }
             state.lastMark &+= 1
-            let watch = Watch(listener: listener, wanted: wanted, mark: state.lastMark)
+            let watch = Watch(listener: listener, arming: arming, wanted: wanted, mark: state.lastMark)
             let old = state.watches[descriptor]
             let isOwn = old.map { $0.listener === listener } ?? false
             var number = Self.change(queue, isOwn ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, watch)
@@ -72,11 +76,11 @@ final class DescriptorPoller: Sendable {
             if old == nil, number == EEXIST { number = Self.change(queue, EPOLL_CTL_MOD, descriptor, watch) }
             if number == EEXIST { return EBUSY }
             // Had the other's still been open, the system would know it.
-            if !isOwn { displaced = old?.listener }
+            if !isOwn { displaced = old }
             state.watches[descriptor] = number == 0 ? watch : nil
             return number
         }
-        displaced?.wasClosed(descriptor)
+        if let displaced { displaced.listener.wasClosed(descriptor, displaced.arming) }
         return number
     }
 
@@ -132,7 +136,7 @@ final class DescriptorPoller: Sendable {
             state.watches[descriptor]?.isArmed = false
             return watch
         }
-        if let watch { watch.listener.becameReady(descriptor, for: Readiness(happened, wanted: watch.wanted)) }
+        if let watch { watch.listener.becameReady(descriptor, watch.arming, for: Readiness(happened, wanted: watch.wanted)) }
     }
 }
 

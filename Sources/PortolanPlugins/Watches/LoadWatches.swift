@@ -15,7 +15,9 @@ final class LoadWatches: ReadinessListener {
     static let timerLimit = 8
 
     private struct Watch {
-        var wanted: Readiness
+        let wanted: Readiness
+        /// Which watch it is: one that was given up may have been ready already, and be told only now.
+        let arming: UInt64
         var noted: Readiness = []
         /// Whether `noted` has something that the load was not called for.
         var isNews = false
@@ -33,6 +35,7 @@ final class LoadWatches: ReadinessListener {
         var watches: [CInt: Watch] = [:]
         var timers: [Int32: Timer] = [:]
         var settings: UInt64 = 0
+        var armings: UInt64 = 0
         var isOver = false
     }
 
@@ -58,14 +61,15 @@ final class LoadWatches: ReadinessListener {
 
     /// - Returns: 0, or a number of `errno(3)`.
     func watch(_ descriptor: CInt, for wanted: Readiness) -> CInt {
-        let isAllowed = state.withLock { state in
-            guard !state.isOver, state.watches[descriptor] != nil || state.watches.count < Self.limit else { return false }
-            state.watches[descriptor] = Watch(wanted: wanted)
-            return true
+        let arming = state.withLock { state -> UInt64? in
+            guard !state.isOver, state.watches[descriptor] != nil || state.watches.count < Self.limit else { return nil }
+            state.armings += 1
+            state.watches[descriptor] = Watch(wanted: wanted, arming: state.armings)
+            return state.armings
         }
-        guard isAllowed else { return EMFILE }
+        guard let arming else { return EMFILE }
         // Outside of the lock: what is ready already may be told before this returns.
-        let number = poller.arm(descriptor, for: wanted, self)
+        let number = poller.arm(descriptor, for: wanted, self, arming)
         if number != 0 { state.withLock { _ = $0.watches.removeValue(forKey: descriptor) } }
         return number
     }
@@ -120,7 +124,7 @@ final class LoadWatches: ReadinessListener {
     func takeNews(isPaused: Bool) -> Bool {
         let (hasNews, rearmed) = state.withLock { state in
             var hasNews = false
-            var rearmed: [CInt] = []
+            var rearmed: [(CInt, UInt64)] = []
             for timer in state.timers.keys where state.timers[timer]?.isNews == true {
                 state.timers[timer]?.isNews = false
                 hasNews = true
@@ -128,7 +132,7 @@ final class LoadWatches: ReadinessListener {
             for (descriptor, watch) in state.watches where watch.isNews {
                 if isPaused, !watch.noted.contains(.writable) {
                     // Being told of the one has disarmed the other, which a pause does not hold back.
-                    if watch.wanted.contains(.writable) { rearmed.append(descriptor) }
+                    if watch.wanted.contains(.writable) { rearmed.append((descriptor, watch.arming)) }
                     continue
                 }
                 state.watches[descriptor]?.isNews = false
@@ -136,7 +140,7 @@ final class LoadWatches: ReadinessListener {
             }
             return (hasNews, rearmed)
         }
-        for descriptor in rearmed { _ = poller.arm(descriptor, for: .writable, self) }
+        for (descriptor, arming) in rearmed { _ = poller.arm(descriptor, for: .writable, self, arming) }
         return hasNews
     }
 
@@ -152,19 +156,26 @@ final class LoadWatches: ReadinessListener {
 
     // MARK: What is heard, on other threads
 
-    func becameReady(_ descriptor: CInt, for readiness: Readiness) {
+    func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness) {
         let isNews = state.withLock { state in
-            guard state.watches[descriptor] != nil else { return false }
-            state.watches[descriptor]?.noted.formUnion(readiness)
+            guard let watch = state.watches[descriptor], watch.arming == arming else { return false }
+            let heard = readiness.intersection(watch.wanted.union(.hungUp))
+            guard !heard.isEmpty else { return false }
+            state.watches[descriptor]?.noted.formUnion(heard)
             state.watches[descriptor]?.isNews = true
             return true
         }
         if isNews { whenReady() }
     }
 
-    func wasClosed(_ descriptor: CInt) {
-        // Its own call of `unwatch`, or its end, may have come first.
-        if state.withLock({ $0.watches.removeValue(forKey: descriptor) }) != nil { whenClosed(descriptor) }
+    func wasClosed(_ descriptor: CInt, _ arming: UInt64) {
+        let isWatched = state.withLock { state in
+            // Its own call of `unwatch`, or its end, may have come first.
+            guard state.watches[descriptor]?.arming == arming else { return false }
+            state.watches[descriptor] = nil
+            return true
+        }
+        if isWatched { whenClosed(descriptor) }
     }
 
     private func fire(_ timer: Int32, _ setting: UInt64) {

@@ -131,6 +131,23 @@ import Testing
         close(number)
     }
 
+    /// The poller has heard of the old watch, and tells of it when the new one is armed.
+    @Test func whatIsToldOfAWatchThatWasGivenUpIsNotTheNextOnes() throws {
+        let pair = try SocketPair()
+        let watches = bell.watches()
+        #expect(watches.watch(pair.plugins, for: .readable) == 0)
+        watches.unwatch(pair.plugins)
+        #expect(watches.watch(pair.plugins, for: .readable) == 0)
+        watches.becameReady(pair.plugins, 1, for: .readable)
+        watches.becameReady(pair.plugins, 2, for: .writable)
+        watches.wasClosed(pair.plugins, 1)
+        #expect(!watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [])
+        #expect(bell.closed.withLock { $0 }.isEmpty)
+        watches.becameReady(pair.plugins, 2, for: .all)
+        #expect(watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [.readable, .hungUp])
+        watches.giveUp()
+    }
+
     @Test func aTimerFiresOnceForEachTimeThatItIsSet() {
         let clock = ManualClock()
         let watches = bell.watches(clock)
