@@ -39,7 +39,7 @@ struct ProgramChecker {
     private let source: BindingSource
     private let initial: Scope
     private let calls: CallChecker
-    private var scope: Scope
+    var scope: Scope
     private var plainCalls: CallChecker {
         var calls = calls
         calls.isPlain = true
@@ -132,7 +132,12 @@ struct ProgramChecker {
                 }
                 return .integer(number)
             case .truth(let truth)? where scalar == .bool: return .integer(truth ? 1 : 0)
-            case .text(let text)? where needs && measured != nil && text == "{\(measured ?? "").length}" && scalar.isInteger: return .length
+            case .text(let text)? where needs && measured != nil && text == "{\(measured ?? "").length}" && scalar.isInteger:
+                guard scalar.range.contains(Int128(BindingProgram.bytesLimit)) else {
+                    throw BindingProblem(
+                        "is a number of bytes, more than which \(scalar.rawValue) has room for may come; return an int at least")
+                }
+                return .length
             default:
                 throw BindingProblem(
                     "has to be a constant of \(scalar.rawValue)\(needs ? ", or '{NAME.length}' of the bytes that are delivered or filled" : "")"
@@ -188,10 +193,16 @@ struct ProgramChecker {
         case .call(let call): (action, result) = try callStep(call, source)
         case .respond(let response):
             guard scope.hasRequest else { throw BindingProblem("responds, where nothing was asked for yet") }
+            guard !scope.hasDelivered else {
+                throw BindingProblem(
+                    "responds after bytes that a step before it delivers; the response goes out with the first: put it before",
+                    at: JSONPath()["respond"])
+            }
             action = .respond(try at(.member("respond")) { () throws(BindingProblem) in try self.response(response) })
         case .deliver(let template):
             guard scope.hasRequest else { throw BindingProblem("delivers, where nothing was asked for yet") }
             action = .deliver(try at(.member("deliver")) { () throws(BindingProblem) in try scope.bytes(.text(template)) })
+            scope.noteDelivery()
         case .require(let requirement):
             action = .require(try at(.member("require")) { () throws(BindingProblem) in try scope.guard(requirement) })
         }
@@ -228,6 +239,7 @@ struct ProgramChecker {
                 return try scope.bytes(.text(template))
             }
         }
+        if deliver != nil { scope.noteDelivery() }
         let cleanup = try step.cleanup.map { cleanup throws(BindingProblem) in
             try at(.member("cleanup")) { () throws(BindingProblem) in
                 guard until == nil, scope.hasRequest else {
@@ -243,19 +255,6 @@ struct ProgramChecker {
                     call: call, result: result, check: check, until: until, deliver: deliver, cleanup: cleanup,
                     isStoppable: isStoppable(in: before))), type
         )
-    }
-
-    private mutating func response(_ source: ResponseSource) throws(BindingProblem) -> Step.Response {
-        let member = { (name: String, value: ArgumentSource?, type: CType, scope: inout Scope) throws(BindingProblem) -> Expression? in
-            guard let value else { return nil }
-            return try at(.member(name)) { () throws(BindingProblem) in try scope.value(value, for: type) }
-        }
-        return Step.Response(
-            status: try member("status", source.status, .scalar(.int), &scope),
-            length: try member("length", source.length, .scalar(.int64), &scope),
-            mimeType: try member("mime", source.mimeType, .text(isOptional: true), &scope),
-            textEncoding: try member("textEncoding", source.textEncoding, .text(isOptional: true), &scope),
-            filename: try member("filename", source.filename, .text(isOptional: true), &scope))
     }
 
     // MARK: What is said of failures
@@ -274,12 +273,18 @@ struct ProgramChecker {
                 guard let number = Int128(member.name) else {
                     throw BindingProblem("'\(member.name)' is no integer that a call gives", at: JSONPath()[member.name].name)
                 }
+                guard member.name == "\(number)" else {
+                    throw BindingProblem("the number '\(member.name)' has to be written '\(number)'", at: JSONPath()[member.name].name)
+                }
                 codes[number] = try at(.member(member.name)) { () throws(BindingProblem) in try Self.code(member.value) }
             }
         }
         var here = scope
         here.result = result
         let code = try at(.member("code")) { () throws(BindingProblem) in try Self.code(source.code ?? "unknown") }
+        guard source.message != "" else {
+            throw BindingProblem("is empty; say what happened, or leave it out", at: JSONPath()["message"])
+        }
         let message = try attempt(isShared) { () throws(BindingProblem) in
             try source.message.map { message throws(BindingProblem) in
                 try at(.member("message")) { () throws(BindingProblem) in try here.value(.text(message), for: .text(isOptional: false)) }
@@ -312,7 +317,11 @@ struct ProgramChecker {
         guard let code = LoadError.Code.published.first(where: { $0.name == name })?.code else {
             throw BindingProblem("'\(name)' is none of the published codes; 'unknown', 'notFound' and 'cannotConnect' are among them")
         }
-        return code.rawValue
+        switch code {
+        case .protocolViolation, .pluginNotLoadable, .pluginRefused:
+            throw BindingProblem("'\(name)' is the host's to give (ERR-03); 'badResponse' and 'unknown' are among the others")
+        default: return code.rawValue
+        }
     }
 
     // MARK: How it is stopped
@@ -330,6 +339,11 @@ struct ProgramChecker {
         case .callback?:
             guard calls.callbacks.contains(where: { $0.stopped != .nothing }) else {
                 throw BindingProblem("is by a callback's answer, and no callback has a 'stopped' to give")
+            }
+            let handedOver = steps.flatMap { step -> [Operand] in if case .call(let step) = step.action { step.call.operands } else { [] } }
+            guard calls.callbacks.indices.contains(where: { calls.callbacks[$0].stopped != .nothing && handedOver.contains(.callback($0)) })
+            else {
+                throw BindingProblem("is by a callback's answer, and no step hands over a callback that has a 'stopped'")
             }
             return .callback
         case .function(let call)?:

@@ -47,13 +47,7 @@ extension Scope {
         }
         guard needed.isOptional || !found.isOptional else { throw mismatch }
         guard case .scalar(let scalar) = type, scalar.isInteger else { return }
-        let constant: Int128? =
-            switch expression {
-            case .integer(let integer): integer
-            case .source(_, fallback: .integer(let integer)?): integer
-            default: nil
-            }
-        if let constant, !scalar.range.contains(constant) {
+        if let constant = expression.constantInteger, !scalar.range.contains(constant) {
             throw BindingProblem(
                 "is \(constant), which does not fit \(scalar.rawValue) (\(scalar.range.lowerBound) to \(scalar.range.upperBound))")
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
+
 /// What a program's values may be made of at some place in it.
 struct Scope {
     /// Settings by name, with whether each always has a value.
@@ -11,6 +13,8 @@ struct Scope {
     /// Whether a request is there: not while the library is set up.
     var hasRequest = true
     private(set) var readsBody = false
+    /// Whether each load that has come here has delivered something.
+    private(set) var hasDelivered = false
 
     init(settings: [String: ValueType]) {
         self.settings = settings
@@ -27,12 +31,14 @@ struct Scope {
         return variableCount
     }
 
-    /// Forgets what was named since `earlier`: whether it has a value is not known.
+    /// Forgets what was named and done since `earlier`: whether it was is not known.
     mutating func forget(since earlier: Scope) {
         variables = earlier.variables
+        hasDelivered = earlier.hasDelivered
     }
 
     mutating func noteBody() { readsBody = true }
+    mutating func noteDelivery() { hasDelivered = true }
 
     /// The value that a name in braces stands for.
     mutating func source(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
@@ -73,8 +79,12 @@ struct Scope {
         case "body":
             readsBody = true
             return (.body, ValueType(.bytes))
-        case _ where name.hasPrefix("field:") && name.utf8.count > 6:
-            return (.field(String(name.dropFirst(6))), ValueType(.text, isOptional: true))
+        case _ where name.hasPrefix("field:"):
+            let field = String(name.dropFirst(6))
+            guard HTTPField.Name(field) != nil else {
+                throw BindingProblem("'{\(ForeignText.line(Array(name.utf8), limit: 200))}' is no header field's name (RFC 9110 §5.1)")
+            }
+            return (.field(field), ValueType(.text, isOptional: true))
         case _ where name.hasPrefix("property:") && name.utf8.count > 9:
             return (.property(String(name.dropFirst(9))), ValueType(.scalar, isOptional: true))
         default: return nil

@@ -166,7 +166,9 @@ final class BoundRun: @unchecked Sendable {
     private func make(_ source: Step.Response) throws(RunEnd) -> Response {
         var response = Response(url: host.request.url)
         if case .integer(let status) = try source.status.map(evaluate) ?? .null {
-            guard (100...599).contains(status) else { throw RunEnd(.badResponse, "the binding gives the status \(status), which is none") }
+            guard ProgramChecker.statuses.contains(status) else {
+                throw RunEnd(.badResponse, "the binding gives the status \(status), which is none")
+            }
             response.status = .init(code: Int(status))
         }
         if case .integer(let length) = try source.length.map(evaluate) ?? .null {

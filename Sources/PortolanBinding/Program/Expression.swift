@@ -47,6 +47,14 @@ indirect enum Expression: Hashable, Sendable {
         case integer(Int128)
     }
 
+    /// The integer that it is, or that stands for one that is absent.
+    var constantInteger: Int128? {
+        switch self {
+        case .integer(let integer), .source(_, fallback: .integer(let integer)?): integer
+        case .null, .truth, .real, .text, .source, .joined: nil
+        }
+    }
+
     /// Those whose values it is made of.
     var variables: [Int] {
         switch self {

@@ -122,7 +122,7 @@ extension PluginManifest {
               }
             },
             "name": { "type": "string", "maxLength": 128, "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
-            "signature": { "type": "string", "minLength": 4, "maxLength": 1024, "pattern": "^[ A-Za-z0-9_?*,.()\\[\\]]+$" },
+            "signature": { "type": "string", "minLength": 3, "maxLength": 1024, "pattern": "^[ A-Za-z0-9_?*,.()\\[\\]]+$" },
             "template": { "description": "Text with {names} in it; {{ and }} are braces.", "type": "string", "maxLength": 4096 },
             "value": { "type": ["string", "number", "boolean", "null"] },
             "argument": {
@@ -190,10 +190,10 @@ extension PluginManifest {
                   "description": "Published codes by the number that the call gave.",
                   "type": "object",
                   "maxProperties": 256,
-                  "propertyNames": { "pattern": "^[+-]?[0-9]+$" },
+                  "propertyNames": { "pattern": "^(0|-?[1-9][0-9]*)$" },
                   "additionalProperties": { "type": "string" }
                 },
-                "message": { "$ref": "#/$defs/template" },
+                "message": { "$ref": "#/$defs/template", "minLength": 1 },
                 "text": { "description": "A call that gives the library's own words.", "$ref": "#/$defs/call" }
               }
             },
@@ -222,9 +222,9 @@ extension PluginManifest {
                   "type": "object",
                   "additionalProperties": false,
                   "properties": {
-                    "status": { "type": ["integer", "string"] },
+                    "status": { "type": ["integer", "string"], "minimum": 200, "maximum": 599 },
                     "mime": { "type": ["string", "null"] },
-                    "length": { "type": ["integer", "string"] },
+                    "length": { "type": ["integer", "string"], "minimum": 0 },
                     "textEncoding": { "type": ["string", "null"] },
                     "filename": { "type": ["string", "null"] }
                   }

@@ -30,6 +30,19 @@ import Testing
         #expect(String(decoding: try harness.load(request).bytes, as: UTF8.self) == text)
     }
 
+    /// Which loads have delivered, nobody knows before.
+    @Test func aResponseMayFollowBytesThatAreOnlyDeliveredSometimes() throws {
+        let harness = try BindingHarness(
+            #"[{"deliver": "x", "when": {"value": "{method}", "equals": "PUT"}}, {"respond": {"status": 203}}, {"deliver": "y"}]"#)
+        #expect(try harness.load().response?.status?.code == 203)
+    }
+
+    @Test func aStatusThatIsNoneFailsTheLoad() throws {
+        let harness = try BindingHarness(
+            #"[{"respond": {"status": "{setting:status}"}}]"#, settings: #"{"status": {"type": "integer", "default": 199}}"#)
+        #expect(try harness.load().error == LoadError(.badResponse, message: "the binding gives the status 199, which is none"))
+    }
+
     @Test func aTextWithANULReachesNoFunction() throws {
         let client = try BindingHarness(#"[{"call": "bf_given_text", "with": ["{url.path.decoded}"]}]"#).load("bound://h/a%00b")
         #expect(client.error?.code == .badURL)

@@ -39,6 +39,12 @@ struct SchemaCase: Sendable {
         + [("functions", "{}"), ("functions", #"{"a b": "int ()"}"#), ("functions", #"{"f": 1}"#), ("functions", #"{"f": ""}"#)].flatMap {
             cases(.invalid, "binding", [#"{"\#($0)": \#($1), "steps": [{"call": "f"}]}"#])
         }
+        + cases(.valid, "binding", [#"{"functions": {"f": "H()"}, "steps": [{"call": "f"}]}"#])
+        + cases(
+            .invalid, "binding",
+            [#""status": 99"#, #""status": 600"#, #""length": -1"#].map {
+                #"{"functions": {"f": "int ()"}, "steps": [{"respond": {\#($0)}}]}"#
+            })
         + [
             (Verdict.valid, #""library": "system""#), (.valid, #""library": "folder""#), (.invalid, #""library": "x""#),
             (.valid, #""stop": "step""#),
@@ -49,7 +55,9 @@ struct SchemaCase: Sendable {
             (.invalid, #""callbacks": {"c": {}}"#), (.onlyForTheSchema, #""callbacks": {"c": {"signature": "int (user)"}}"#),
             (.valid, #""error": {"code": "notFound", "codes": {"-1": "unknown"}, "message": "x"}"#),
             (.invalid, #""error": {"codes": {"x": "unknown"}}"#), (.invalid, #""error": {"text": "f"}"#),
-            (.onlyForTheSchema, #""error": {"code": "x"}"#),
+            (.onlyForTheSchema, #""error": {"code": "x"}"#), (.onlyForTheSchema, #""error": {"code": "protocolViolation"}"#),
+            (.invalid, #""error": {"codes": {"+1": "unknown"}}"#), (.invalid, #""error": {"codes": {"01": "unknown"}}"#),
+            (.invalid, #""error": {"message": ""}"#),
         ].flatMap { cases($0, "binding", [#"{"functions": {"f": "int ()"}, "steps": [{"call": "f"}], \#($1)}"#]) }
         + steps(
             .valid,
