@@ -6,10 +6,12 @@ struct PluginName: Equatable {
     let scheme: String
 
     static let lengthLimit = 64
-    private static let taken: Set = ["data", "file", "http", "https"]
+    private static let served: Set = ["data", "file", "http", "https"]
+    /// The package that a plugin in Swift depends on; no two have one name.
+    private static let package = "portolan"
 
     enum Problem: Error, Equatable {
-        case notAScheme, upperCase, tooLong, builtIn
+        case notAScheme, upperCase, tooLong, builtIn, package
 
         /// What is wrong with the name, and how to mend it.
         var words: String {
@@ -17,6 +19,7 @@ struct PluginName: Equatable {
             case .notAScheme: "is no URL scheme: begin with a letter, and go on with letters, digits, '+', '-' and '.'"
             case .upperCase: "has upper-case letters: write the scheme in lower case"
             case .tooLong: "has more than \(PluginName.lengthLimit) characters; choose a shorter name"
+            case .package: "is Portolan's own; choose another name"
             case .builtIn: "is a scheme that Portolan serves itself; choose another name"
             }
         }
@@ -28,23 +31,17 @@ struct PluginName: Equatable {
         guard bytes.allSatisfy({ Self.isLetter($0) || Self.isDigit($0) || "+-.".utf8.contains($0) }) else { throw .notAScheme }
         guard bytes.count <= Self.lengthLimit else { throw .tooLong }
         guard text == text.lowercased() else { throw .upperCase }
-        guard !Self.taken.contains(text) else { throw .builtIn }
+        guard !Self.served.contains(text) else { throw .builtIn }
+        guard text != Self.package else { throw .package }
         scheme = text
     }
 
     /// Of the plugin's, in reverse DNS; a label has neither '+' nor '.'.
-    var identifier: String { "org.example." + replacingPunctuation(by: "-") }
-
-    /// What its C names begin with.
-    var symbol: String { replacingPunctuation(by: "_") }
+    var identifier: String { "org.example." + String(scheme.map { "+-.".contains($0) ? "-" : $0 }) }
 
     /// For people, and for Swift: each part with a capital letter.
     var title: String {
         scheme.split { "+-.".contains($0) }.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
-    }
-
-    private func replacingPunctuation(by replacement: Character) -> String {
-        String(scheme.map { "+-.".contains($0) ? replacement : $0 })
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }

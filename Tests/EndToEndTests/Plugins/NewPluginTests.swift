@@ -31,6 +31,22 @@ import Testing
         #expect(try program.run("plugins", "validate", name).lines == ["\(name): valid"])
     }
 
+    /// Those of the functions in it, of C's own, and of the contract's.
+    @Test(arguments: ["make", "run", "refuse", "main", "int", "client", "greeting", "calloc", "plugin", "portolan-request"])
+    func inCItBuildsWhateverItsName(name: String) throws {
+        #expect(try program.run("new", "plugin", name, "--language", "c").status == 0)
+        let built = try make("-C \(name) CFLAGS='-O0 -Werror -Wshadow'")
+        #expect(built.status == 0 && built.text.isEmpty, "\(built.text)")
+    }
+
+    @Test func portolansOwnNameIsRefused() throws {
+        let refused = try program.run("new", "plugin", "portolan", "--language", "swift")
+        #expect(
+            refused.status == 2
+                && refused.errors == ["portolan: the name 'portolan' is Portolan's own; choose another name (see 'portolan help new')"])
+        #expect(try program.files.isEmpty)
+    }
+
     /// In C, with everything that a compiler and its sanitizers have to say.
     @Test func inCNothingIsReadBesideTheName() throws {
         _ = try program.run("new", "plugin", "hello", "--language", "c")

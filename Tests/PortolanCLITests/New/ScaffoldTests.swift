@@ -33,13 +33,19 @@ import Testing
 
     @Test func theSwiftOneExportsOneSymbolOfTheKits() throws {
         let files = files(.swift)
-        let source = try #require(files["Sources/ViewSourcePlugin/ViewSourceHandler.swift"]?.text)
-        #expect(source.contains("struct ViewSourceHandler: PluginHandler") && source.contains("schemes: [\"view-source\"]"))
+        let source = try #require(files["Sources/ViewSourcePlugin/ViewSourceSchemeHandler.swift"]?.text)
+        #expect(source.contains("struct ViewSourceSchemeHandler: PluginHandler") && source.contains("schemes: [\"view-source\"]"))
         #expect(source.contains("@_cdecl(\"portolan_plugin_entry\")") && !source.contains("unsafe"))
         #expect(files["exports.map"]?.text.contains("global: portolan_plugin_entry;\n    local: *;") == true)
         let package = try #require(files["Package.swift"]?.text)
         #expect(package.contains(".library(name: \"ViewSourcePlugin\", type: .dynamic, targets: [\"ViewSourcePlugin\"])"))
         #expect(package.contains(".product(name: \"PortolanPluginKit\", package: \"portolan\")"))
+    }
+
+    /// A type of that name would be its own protocol.
+    @Test func noNameMakesAHandlerOfTheKitsProtocolsName() throws {
+        let scaffold = Scaffold(try PluginName(parsing: "plugin"), in: .swift, from: CommandOrigin(executable: nil))
+        #expect(scaffold.files.contains { $0.text.contains("struct PluginSchemeHandler: PluginHandler") })
     }
 
     @Test func theKitIsTheCheckoutsOrElseThatOfThisVersion() throws {

@@ -79,12 +79,12 @@ struct CTemplate {
         #include <string.h>
 
         /* One load. The client and the request live until it is destroyed. */
-        typedef struct \#(name.symbol)_load {
+        typedef struct greeting {
             portolan_client *client;
             const portolan_request *request;
             size_t name_length;
             char name[256];
-        } \#(name.symbol)_load;
+        } greeting;
 
         /* One line that says what is wrong, and how to mend it. The host copies it. */
         static void *refuse(portolan_refusal *refusal, portolan_code code, const char *message) {
@@ -98,7 +98,7 @@ struct CTemplate {
                                portolan_refusal *refusal) {
             (void)plugin;
             (void)cached;
-            \#(name.symbol)_load *load = calloc(1, sizeof *load);
+            greeting *load = calloc(1, sizeof *load);
             if (!load) return refuse(refusal, PORTOLAN_ERROR_NO_MEMORY, "\#(name.scheme): no memory for a load");
             /* The parts of a URL come percent-encoded: decode each once. */
             int64_t length = portolan_decode(request->host, load->name, sizeof load->name);
@@ -119,7 +119,7 @@ struct CTemplate {
         /* Serves it, on a thread that is its own: client calls wait while the reader is slow. PORTOLAN_STOPPED means that nobody wants the
          * rest: return, and call nothing more. */
         static void run_load(void *state) {
-            \#(name.symbol)_load *load = state;
+            greeting *load = state;
             portolan_client *client = load->client;
             static const char before[] = "Hello, ", after[] = "!\n";
             char text[sizeof before + sizeof load->name + sizeof after];

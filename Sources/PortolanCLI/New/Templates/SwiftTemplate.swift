@@ -8,11 +8,13 @@ struct SwiftTemplate {
     let origin: CommandOrigin
 
     private var module: String { "\(name.title)Plugin" }
+    /// No type of the kit's, whatever the name.
+    private var handler: String { "\(name.title)SchemeHandler" }
 
     var files: [Scaffold.File] {
         [
             Scaffold.File(path: "Package.swift", text: package),
-            Scaffold.File(path: "Sources/\(module)/\(name.title)Handler.swift", text: source),
+            Scaffold.File(path: "Sources/\(module)/\(handler).swift", text: source),
             Scaffold.File(path: "exports.map", text: exports),
             Template.manifest(name, description: "Greets who is named in \(name.scheme)://NAME."),
             Scaffold.File(path: "Makefile", text: makefile),
@@ -72,7 +74,7 @@ struct SwiftTemplate {
         public import PortolanPluginKit
 
         /// Greets NAME of `\#(name.scheme)://NAME`.
-        struct \#(name.title)Handler: PluginHandler {
+        struct \#(handler): PluginHandler {
             /// The same as in the manifest.
             static let description = PluginDescription(
                 identifier: "\#(name.identifier)", name: "\#(name.title)", vendor: "Example", version: "0.1.0", schemes: ["\#(name.scheme)"])
@@ -94,7 +96,7 @@ struct SwiftTemplate {
         }
 
         /// The one symbol that the library exports.
-        @_cdecl("portolan_plugin_entry") public func portolanPluginEntry(_ major: UInt32) -> PluginEntry? { \#(name.title)Handler.entry(major) }
+        @_cdecl("portolan_plugin_entry") public func portolanPluginEntry(_ major: UInt32) -> PluginEntry? { \#(handler).entry(major) }
 
         """#
     }
@@ -135,7 +137,7 @@ struct SwiftTemplate {
         It needs Swift 6.2 or later, with which Portolan was built too.
 
         \(Template.installing(name, files: "\(name.scheme).so \(Template.manifestName(name))"))
-        In `\(name.title)Handler.swift`, `load` is one async function: it may suspend for as long as it likes, and must not block its thread.
+        In `\(handler).swift`, `load` is one async function: it may suspend for as long as it likes, and must not block its thread.
 
         """
     }
