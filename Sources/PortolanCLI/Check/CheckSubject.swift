@@ -25,6 +25,12 @@ enum CheckSubject {
     }
 
     private static func whole(_ plugin: InstalledPlugin) throws(Failure) -> InstalledPlugin {
-        try Failure.explaining { () throws(PluginProblem) in try plugin.readingConformance() }
+        guard !plugin.manifest.bindsLibrary else {
+            throw Failure(
+                .usage,
+                "'\(plugin.identifier)' binds a library that is no plugin, so the contract's rules are not for it; check it by 'portolan plugins validate', and its loads by 'portolan get'"
+            )
+        }
+        return try Failure.explaining { () throws(PluginProblem) in try plugin.readingConformance() }
     }
 }

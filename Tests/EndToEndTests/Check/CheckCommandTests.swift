@@ -49,6 +49,19 @@ import Testing
         #expect(outcome.text.contains("the library was named without a manifest"))
     }
 
+    /// The rules are those of the contract's functions, and it has none of them.
+    @Test(arguments: ["", "--json", "--in-process"]) func aBindingIsNotJudgedAndToldSo(_ option: String) throws {
+        let program = try Program()
+        try program.copyManifest("LibMagic")
+        let outcome = try program.run(["check", "LibMagic"] + (option.isEmpty ? [] : [option]))
+        #expect(outcome.status == 2 && outcome.output.isEmpty)
+        #expect(
+            outcome.errors == [
+                "portolan: 'org.portolan.libmagic' binds a library that is no plugin, so the contract's rules are not for it; "
+                    + "check it by 'portolan plugins validate', and its loads by 'portolan get'"
+            ])
+    }
+
     @Test func tapNumbersEveryCheck() throws {
         let outcome = try Program().run("check", subject("ERR_02"), "--filter", "ERR", "--format", "tap")
         let count = ConformanceCheck.all.count { $0.rule.category == "ERR" && $0.rule.level <= 3 }
