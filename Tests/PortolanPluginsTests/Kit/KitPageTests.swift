@@ -17,7 +17,8 @@ import Testing
         let file = try text(path)
         let code =
             path.hasSuffix("HelloPlugin.swift")
-            ? String(file.drop { $0 != "\n" }.dropFirst(2)) : file.split(separator: "\n").last.map { "\($0)\n" }
+            ? String(file.drop { $0 != "\n" }.dropFirst(2))
+            : file.split(separator: "\n").last.map { $0.replacing("EchoPlugin", with: "Hello") + "\n" }
         #expect(try text("Sources/Portolan/Portolan.docc/plugin-in-swift.md").contains("```swift\n\(try #require(code))```"))
     }
 }
