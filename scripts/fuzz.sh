@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${FUZZ_TIME:-300}
 scratch=$PWD/.build/fuzzing
+mkdir -p "$scratch"
 case $time in
 '' | *[!0-9]* | 0) echo "FUZZ_TIME is '$time': give whole seconds, 1 or more" >&2; exit 2 ;;
 esac
