@@ -37,6 +37,8 @@ private final class FileBodyReader: FileBackedReader {
     /// `nil` after the end, while a read is in progress, and when the reader is closed.
     private let place: Mutex<Place?>
     private let isClosed = Atomic(false)
+    /// What every read gives after one that failed.
+    private let failure = Mutex<LoadError?>(nil)
 
     init(_ file: consuming RegularFile, length: Int64?) {
         self.length = length
@@ -44,34 +46,41 @@ private final class FileBodyReader: FileBackedReader {
     }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
-        guard var place = self.place.withLock({ $0.take() }) else { return .end }
+        guard var place = self.place.withLock({ $0.take() }) else { return end }
         let owed = length.map { $0 - place.offset }
         guard owed != 0 else { return .end }
         do throws(LoadError) {
             let count = try place.file.read(into: &buffer, atMost: owed.map(Int.init(clamping:)) ?? .max, from: place.offset)
-            if count == 0, let owed { return .failed(shrunk(place.file.path, by: owed)) }
+            if count == 0, let owed { return fail(shrunk(place.file.path, by: owed)) }
             guard count > 0 else { return .end }
             place.offset += Int64(count)
         } catch {
-            return .failed(LoadError(.bodyFailed, message: "the body's file can't be read", cause: error))
+            return fail(LoadError(.bodyFailed, message: "the body's file can't be read", cause: error))
         }
         putBack(place)
         return .bytes
     }
 
     func send(_ send: (CInt, Int64, Int) -> FileTransfer) -> (FileTransfer, BodyRead) {
-        guard var place = self.place.withLock({ $0.take() }) else { return (.atEnd, .end) }
+        guard var place = self.place.withLock({ $0.take() }) else { return (.atEnd, end) }
         let owed = length.map { $0 - place.offset } ?? .max
         guard owed > 0 else { return (.atEnd, .end) }
         let transfer = place.file.send(Int(clamping: owed), from: place.offset, send)
         switch transfer {
         case .took(let count): place.offset += Int64(min(count, Int(clamping: owed)))
-        case .atEnd where length != nil: return (transfer, .failed(shrunk(place.file.path, by: owed)))
+        case .atEnd where length != nil: return (transfer, fail(shrunk(place.file.path, by: owed)))
         case .atEnd: return (transfer, .end)
         case .full, .unable: break
         }
         putBack(place)
         return (transfer, .bytes)
+    }
+
+    private var end: BodyRead { failure.withLock { $0 }.map { .failed($0) } ?? .end }
+
+    private func fail(_ error: LoadError) -> BodyRead {
+        failure.withLock { $0 = error }
+        return .failed(error)
     }
 
     private func putBack(_ place: consuming Place) {

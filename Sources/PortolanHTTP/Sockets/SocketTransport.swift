@@ -143,17 +143,12 @@ final class SocketTransport: ByteTransport {
         defer { attend() }
         guard outgoing.isEmpty, !isFull, failure == nil else { return .full }
         let (taken, error) = withoutBrokenPipeSignal { systemSendFile(descriptor, file, offset, count) }
-        switch (taken, error) {
-        case (1..., _): return .took(taken)
-        case (0, _): return .atEnd
-        case (_, EAGAIN):
-            isFull = true
-            return .full
-        case (_, EINVAL), (_, ENOSYS), (_, EOVERFLOW): return .unable
-        default:
-            failure = IOError(errnoCode: error, reason: "sendfile")
-            return .full
-        }
+        if taken > 0 { return .took(taken) }
+        if taken == 0 { return .atEnd }
+        // Of anything else what is at fault shows when the file is read, and its bytes are sent.
+        guard error == EAGAIN else { return .unable }
+        isFull = true
+        return .full
     }
 
     private func send(isMoreToCome: Bool = false) {
@@ -386,22 +381,4 @@ private func systemSendFile(_ descriptor: CInt, _ file: CInt, _ offset: Int64, _
         let taken = unsafe sendfile(descriptor, file, &place, count)
         if taken >= 0 || errno != EINTR { return (taken, errno) }
     }
-}
-
-/// sendfile(2) knows no MSG_NOSIGNAL, and the thread may be the caller's own: SIGPIPE is blocked meanwhile, and taken back where it came.
-private func withoutBrokenPipeSignal(_ body: () -> (Int, CInt)) -> (Int, CInt) {
-    var (pipe, before, pending) = (sigset_t(), sigset_t(), sigset_t())
-    unsafe sigemptyset(&pipe)
-    unsafe sigaddset(&pipe, SIGPIPE)
-    unsafe pthread_sigmask(SIG_BLOCK, &pipe, &before)
-    let wasBlocked = unsafe sigismember(&before, SIGPIPE) == 1
-    unsafe sigpending(&pending)
-    let wasPending = unsafe sigismember(&pending, SIGPIPE) == 1
-    let outcome = body()
-    if outcome.0 < 0, outcome.1 == EPIPE, !wasPending {
-        var atOnce = timespec()
-        while unsafe sigtimedwait(&pipe, nil, &atOnce) < 0, errno == EINTR {}
-    }
-    if !wasBlocked { unsafe pthread_sigmask(SIG_UNBLOCK, &pipe, nil) }
-    return outcome
 }

@@ -28,6 +28,14 @@ import Testing
         #expect(try drain(body.makeReader(), capacity: 8).bytes.isEmpty)
     }
 
+    @Test func aReaderThatFailedFailsAgain() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Self.text.utf8, to: "f")
+        let reader = try Body.file(path: path).makeReader()
+        try folder.write("The quick".utf8, to: "f")
+        for _ in 0..<3 { #expect(drain(reader, capacity: 100).error?.code == .bodyFailed) }
+    }
+
     @Test func aFileThatShrankFailsTheBody() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(Self.text.utf8, to: "f")

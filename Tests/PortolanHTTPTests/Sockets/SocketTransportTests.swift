@@ -82,6 +82,17 @@ struct SocketTransportTests {
 
     // MARK: Writing
 
+    /// What is wrong with a file is not the socket's fault.
+    @Test func aFileThatCannotBeSentLeavesTheSocketAsItIs() throws {
+        let bench = try Bench()
+        bench.loop.inTurn {
+            #expect(bench.transport.send(file: -1, from: 0, atMost: 10) == .unable)
+            #expect(bench.transport.isWritable)
+        }
+        bench.write(Array("ok".utf8))
+        #expect(bench.pair.receive(2) == Array("ok".utf8))
+    }
+
     @Test func aSlowReaderGetsEverything() async throws {
         let bench = try Bench()
         bench.write(Self.large)
