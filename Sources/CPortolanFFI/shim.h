@@ -65,7 +65,9 @@ static inline int portolan_ffi_is_function(const void *_Nonnull address) {
     if (symbol == NULL) return 1;
     // The same bits of the same byte in both classes; st_info lies elsewhere.
     unsigned char info = sizeof(void *) == 8 ? ((const Elf64_Sym *)symbol)->st_info : ((const Elf32_Sym *)symbol)->st_info;
-    return ELF64_ST_TYPE(info) == STT_FUNC || ELF64_ST_TYPE(info) == STT_GNU_IFUNC;
+    // Not only what says to be a function: of what is written in assembly many a symbol says nothing.
+    unsigned char type = ELF64_ST_TYPE(info);
+    return type != STT_OBJECT && type != STT_TLS && type != STT_COMMON;
 #else
     (void)address;
     return 1;

@@ -223,6 +223,13 @@ int bf_end(const void **bytes, size_t *length) {
     return 1;
 }
 
+/* As many say it. */
+int bf_end_below_zero(const void **bytes, size_t *length) {
+    *bytes = "none";
+    *length = (size_t)-1;
+    return 1;
+}
+
 /* Lends its own bytes, a byte at a time. */
 int bf_next(thing *self, const void **bytes, size_t *length) {
     *bytes = self->rest;

@@ -129,11 +129,14 @@ extension BoundRun {
     }
 
     /// The length that the function has put in its argument `index`.
-    private func count(_ index: Int, _ call: Call, _ frame: CallFrame) throws(RunEnd) -> Int {
+    ///
+    /// - Parameter isLast: one beyond all reason is then none: a sign of the end.
+    private func count(_ index: Int, _ call: Call, _ frame: CallFrame, isLast: Bool = false) throws(RunEnd) -> Int {
         guard case .outLength(let scalar) = call.operands[index],
             case .integer(let integer) = unsafe scalar.load(UnsafeRawPointer(frame.outputs + index)), let count = Int(exactly: integer),
             count >= 0, count <= 1 << 40
         else {
+            if isLast { return 0 }
             throw RunEnd(.protocolViolation, "\(host.libraryName) gave bytes of a length beyond all reason")
         }
         return count
@@ -147,7 +150,7 @@ extension BoundRun {
             switch operand {
             case .out(let type, let variable): variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index)
             case .outBytes(let length, let variable):
-                let count = try atOnce(try count(length, linked.call, frame))
+                let count = try atOnce(try count(length, linked.call, frame, isLast: isLast))
                 let address = unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self)
                 if isLast, address == 0 {
                     variables[variable] = .region(0, 0)
@@ -163,7 +166,7 @@ extension BoundRun {
                 switch (filledBy, result) {
                 // Below zero where the manifest says that this is the end.
                 case (.result, .integer(let integer)): filled = isLast ? max(integer, 0) : integer
-                case (.parameter(let index), _): filled = Int128(try count(index, linked.call, frame))
+                case (.parameter(let index), _): filled = Int128(try count(index, linked.call, frame, isLast: isLast))
                 case (.result, _), (.host, _): filled = 0
                 }
                 guard (0...Int128(capacity)).contains(filled) else {

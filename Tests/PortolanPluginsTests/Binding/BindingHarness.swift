@@ -34,6 +34,7 @@ struct BindingHarness {
         "bf_read_broken": "ssize (buffer room[capacity] filled by result, size capacity)",
         "bf_overfill": "ssize (buffer room[capacity] filled by result, size capacity)",
         "bf_end": "int (out bytes data[length], out size length)",
+        "bf_end_below_zero": "int (out bytes data[length], out size length)",
         "bf_next": "int (Thing, out bytes data[length], out size length)", "bf_write": "int (cstring, callback write, user)",
         "bf_write_narrow": "int (callback narrow, user)", "bf_write_absurd": "int (callback write, user)",
         "bf_lend_huge": "int (out bytes data[length], out uint32 length)", "bf_write_huge": "int (callback write, user)",

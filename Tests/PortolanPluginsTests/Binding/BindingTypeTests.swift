@@ -157,10 +157,10 @@ import Testing
     }
 
     /// There are none at the end, and that is a fault elsewhere.
-    @Test func bytesThatAreNotGivenAreNone() throws {
-        let atEnd = #"{"call": "bf_end", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
+    @Test(arguments: ["bf_end", "bf_end_below_zero"]) func bytesThatAreNotGivenAreNone(_ function: String) throws {
+        let atEnd = #"{"call": "\#(function)", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
         #expect(try BindingHarness("[\(atEnd)]").load().events == [.response(nil), .finished])
-        #expect(try BindingHarness(#"[{"call": "bf_end", "with": ["x"]}]"#).load().error?.code == .protocolViolation)
+        #expect(try BindingHarness(#"[{"call": "\#(function)", "with": ["x"]}]"#).load().error?.code == .protocolViolation)
     }
 
     @Test func bytesThatAreLentAreDelivered() throws {
