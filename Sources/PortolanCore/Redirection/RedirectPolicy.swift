@@ -63,7 +63,7 @@ extension RedirectPolicy {
     private func allows(_ proposed: URLRecord, from current: URLRecord) -> Bool {
         if Self.isHTTP(current), !Self.isHTTP(proposed), !openSchemes.contains(String(proposed.scheme)) { return false }
         let schemes = proposed.nestedSchemes
-        guard let depth = schemes.firstIndex(where: closedSchemes.contains) else { return true }
+        guard let depth = schemes.lastIndex(where: closedSchemes.contains) else { return true }
         return current.nestedSchemes.prefix(depth + 1) == schemes[...depth]
     }
 

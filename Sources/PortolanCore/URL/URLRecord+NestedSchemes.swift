@@ -12,6 +12,8 @@ extension URLRecord {
         var name: [UInt8] = []
         var rest = schemeSpecificPart.utf8
         while let byte = rest.popDecoded() {
+            // A parser of URLs takes them out wherever they are.
+            if byte.isTabOrNewline { continue }
             if name.isEmpty ? byte.isASCIILetter : byte.isSchemeByte {
                 name.append(byte)
             } else if byte == UInt8(ascii: ":"), !name.isEmpty {

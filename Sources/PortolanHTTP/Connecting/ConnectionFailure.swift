@@ -12,7 +12,9 @@ extension LoadError {
         case let error as LoadError: return error
         case let error as NIOConnectionError:
             guard let last = error.connectionErrors.last?.error else {
-                let reason = (error.dnsAError ?? error.dnsAAAAError).map { ": \($0)" } ?? ""
+                let cause = error.dnsAError ?? error.dnsAAAAError
+                if let own = cause as? LoadError { return own }
+                let reason = cause.map { ": \($0)" } ?? ""
                 return LoadError(.nameNotFound, message: "host '\(host)' was not found\(reason); check its spelling and the name service")
             }
             return connecting(to: host, port: port, last)

@@ -11,10 +11,11 @@ import Synchronization
 #endif
 
 /// Finds the addresses of hosts with a function that may take its time, on threads of its own: they come as they are needed, up to a limit,
-/// and go when they have nothing to do. So a name server that does not answer holds up the loads that need it, and no other. Any thread.
+/// and go when they have nothing to do. So a name server that does not answer holds up the loads that need it, and others only where as many names hang
+/// at once. Any thread.
 ///
 /// Who asks for a host that is being looked up shares the answer. A look-up that nobody waits for any more when its turn comes is left out;
-/// one that has begun can't be stopped, and keeps its thread to its end.
+/// one that has begun can't be stopped, and keeps its thread to its end: who asks then is not bound to it, and begins another.
 final class NameService: Sendable {
     typealias LookUp = @Sendable (_ name: String) throws -> [SocketAddress]
     typealias Answer = Result<[SocketAddress], any Error>
@@ -25,23 +26,48 @@ final class NameService: Sendable {
         fileprivate let number: UInt64
     }
 
+    /// A look-up, under way or about to be, and who waits for it.
+    private struct Search {
+        /// The question for which it was made.
+        let first: UInt64
+        var hasBegun = false
+        var askers: [UInt64: Asker]
+    }
+
     private struct State {
-        /// Who waits, for each name that is looked up or about to be.
-        var askers: [String: [UInt64: Asker]] = [:]
+        var searches: [String: Search] = [:]
         var questionCount: UInt64 = 0
 
         mutating func add(_ asker: @escaping Asker, for name: String) -> (question: Question, isFirst: Bool) {
             questionCount += 1
-            let isFirst = askers[name] == nil
-            askers[name, default: [:]][questionCount] = asker
+            let isFirst = searches[name] == nil
+            searches[name, default: Search(first: questionCount, askers: [:])].askers[questionCount] = asker
             return (Question(name: name, number: questionCount), isFirst)
         }
 
         /// Whether somebody waits still; where nobody does, the next to ask is the first.
-        mutating func mayBegin(_ name: String) -> Bool {
-            guard askers[name]?.isEmpty == true else { return true }
-            askers[name] = nil
-            return false
+        mutating func begin(_ question: Question) -> Bool {
+            guard searches[question.name]?.first == question.number else { return false }
+            searches[question.name]?.hasBegun = true
+            leaveOut(question.name)
+            return searches[question.name] != nil
+        }
+
+        mutating func remove(_ question: Question) -> Bool {
+            guard searches[question.name]?.askers.removeValue(forKey: question.number) != nil else { return false }
+            leaveOut(question.name)
+            return true
+        }
+
+        /// Nobody who asks from now on shares a look-up that all others have given up.
+        private mutating func leaveOut(_ name: String) {
+            if let search = searches[name], search.hasBegun, search.askers.isEmpty { searches[name] = nil }
+        }
+
+        /// Who waits for the look-up that was made for a question.
+        mutating func takeAskers(of first: Question) -> [Asker] {
+            guard searches[first.name]?.first == first.number else { return [] }
+            return searches.removeValue(forKey: first.name).map { Array($0.askers.values) } ?? []
         }
     }
 
@@ -67,10 +93,10 @@ final class NameService: Sendable {
         if isFirst {
             do throws(LoadError) {
                 try threads.run { [self] in
-                    if state.withLock({ $0.mayBegin(name) }) { answer(name, Result { try lookUp(name) }) }
+                    if state.withLock({ $0.begin(question) }) { answer(question, Result { try lookUp(name) }) }
                 }
             } catch {
-                answer(name, .failure(error))
+                answer(question, .failure(error))
             }
         }
         return question
@@ -78,12 +104,11 @@ final class NameService: Sendable {
 
     /// - Returns: whether the asker is let go of without a call.
     func withdraw(_ question: Question) -> Bool {
-        state.withLock { $0.askers[question.name]?.removeValue(forKey: question.number) } != nil
+        state.withLock { $0.remove(question) }
     }
 
-    private func answer(_ name: String, _ answer: Answer) {
-        guard let askers = state.withLock({ $0.askers.removeValue(forKey: name) }) else { return }
-        for asker in askers.values { asker(answer) }
+    private func answer(_ first: Question, _ answer: Answer) {
+        for asker in state.withLock({ $0.takeAskers(of: first) }) { asker(answer) }
     }
 
     /// Names below `localhost` are names of it, and no name server is asked for them (RFC 6761 §6.3): of which family its addresses are, the

@@ -97,7 +97,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
                 addresses = (ipv6 + ipv4).compactMap { $0.ipAddress.flatMap { IPAddress($0) } }.prefix(Self.mostAddresses)
                 guard let first = addresses?.popFirst() else { return completion(.failed(notFound("it has no address"))) }
                 connect(to: .address(first), over: channel, completion)
-            case .failure(let error): completion(.failed(notFound("\(error)")))
+            case .failure(let error): completion(.failed(error as? LoadError ?? notFound("\(error)")))
             }
         }
     }

@@ -97,7 +97,7 @@ import Testing
 
     @Test(arguments: [
         ("evil:x", "gzip:file:///a"), ("evil:x", "gzip:zip+x:FILE:///a"), ("evil:x", "gzip: %66ile:///a"),
-        ("gzip:evil:x", "gzip:file:///a"),
+        ("gzip:evil:x", "gzip:file:///a"), ("evil:x", "gzip:fi%09le:///a"), ("evil:x", "gzip:%0Afile%0D:///a"),
         ("gzip:file:///a", "file:///b"), ("gzip:file:///a", "gzip:gzip:file:///b"), ("file:///a", "gzip:file:///b"),
     ])
     func noneLeadsToTheUsersFilesInAnotherScheme(from start: String, to target: String) async throws {
@@ -116,6 +116,16 @@ import Testing
         let target = try Self.url(target)
         let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) })
         #expect(try await loader.data(from: start).1.url == target)
+    }
+
+    @Test(arguments: [("zip:http://h/", "zip:file:///a", false), ("zip:file:///a", "zip:file:///b", true), ("zip:x:y", "zip:x:z", true)])
+    func eachClosedSchemeCounts(from start: String, to target: String, isAllowed: Bool) async throws {
+        let target = try Self.url(target)
+        let loader = loader(StubHandler { request in request.url == target ? .text("landed") : .redirect(to: target) }) {
+            $0.redirects.closedSchemes = ["file", "zip"]
+        }
+        let landed = try? await loader.data(from: start).1.url
+        #expect(landed == (isAllowed ? target : nil))
     }
 
     /// What the caller says itself is not the server's word.

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PortolanHTTP
 
-@Suite("Looking up names", .timeLimit(.minutes(1))) struct NameServiceTests {
+@Suite("Looking up names", .timeLimit(.minutes(10))) struct NameServiceTests {
     /// More of them than there are processors.
     @Test func namesThatHangHoldUpNoOther() async throws {
         let held = HeldNames()
@@ -72,6 +72,19 @@ import Testing
         _ = try await names.addresses(of: "slow.test")
         #expect(held.lookedUp.count == 2)
         #expect(answers.withLock { $0 } == 10)
+    }
+
+    @Test func whoAsksAfterAllHaveGivenUpIsNotBoundToALookUpThatHangs() async throws {
+        let held = HeldNames()
+        defer { held.letGo() }
+        let names = held.service()
+        let question = names.find("slow.test") { _ in _ = Issue.record("a question that was withdrawn was answered") }
+        try #require(await held.haveBegun(1))
+        #expect(names.withdraw(question))
+        async let answer = names.addresses(of: "slow.test")
+        try #require(await held.haveBegun(2))
+        held.letGo()
+        #expect(try await answer.count == 1)
     }
 
     @Test func aFailureReachesWhoAsks() async throws {
