@@ -31,8 +31,10 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             for load in try trial.loads(.succeeds) {
                 var script = Trial.script(for: load)
-                // Time in which whoever writes there does so.
-                script.whileDelivering = { index, call in if index < 8, case .data = call { Patience.watch(.milliseconds(3)) } }
+                // Time in which whoever writes there does so: at first enough for a thread that has to wait for a processor.
+                script.whileDelivering = { index, call in
+                    if index < 8, case .data = call { Patience.watch(.milliseconds(index < 4 ? 40 : 3)) }
+                }
                 let record = try trial.perform(trial.request(load.url), of: instance, script)
                 if record.calls.contains(where: { if case .data(_, _, true) = $0.call { true } else { false } }) {
                     trial.fail("'\(load.url)': bytes changed while they were lent")

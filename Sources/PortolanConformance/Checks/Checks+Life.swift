@@ -124,7 +124,7 @@ extension ConformanceCheck {
                 try cycle(start)
                 let before = ProcessCensus.taken()
                 for _ in 0..<4 { try cycle(start) }
-                trial.fail(ProcessCensus.settledAdditions(since: before, within: .seconds(1)).map { "loads that were \(what): \($0)" })
+                trial.fail(ProcessCensus.settledAdditions(since: before, within: .seconds(3)).map { "loads that were \(what): \($0)" })
             }
             instance.end()
         },

@@ -7,7 +7,7 @@ import Testing
 
 /// Each check can fail: a plugin that keeps every rule passes all of them, and one that breaks a rule is failed by that rule's check.
 ///
-/// A hundred judgements of 75 checks each: `make test` runs them by themselves, after all other tests, which would wait for them.
+/// A hundred judgements of 75 checks each: `make test` runs them by themselves, before all other tests, which would wait for them.
 @Suite(.blocking, .enabled(if: Mutant.areJudged, "set PORTOLAN_MUTANTS, as make test-mutants does"), .timeLimit(.minutes(10)))
 struct MutantTests {
     @Test func aPluginThatKeepsEveryRulePasses() throws {
@@ -21,7 +21,10 @@ struct MutantTests {
 
     @Test(arguments: Mutant.all)
     func aMutantIsFailedByItsRuleAndFewOthers(_ mutant: Mutant) throws {
-        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("\(mutant.name).so"))
+        let file = Mutant.folder.appendingPathComponent("\(mutant.name).so")
+        var judgement = try Judgement(of: file)
+        // What shows in time only may not on a machine that has none.
+        if !judgement.found.contains(mutant.rule) { judgement = try Judgement(of: file) }
         #expect(judgement.found.contains(mutant.rule), "\(judgement.found)")
         let others = judgement.found.filter { $0 != mutant.rule && $0 != "CAN-05" && $0 != "DESC-10" }
         #expect(others.count <= 2, "\(others)")

@@ -16,7 +16,7 @@ import Testing
         let outcome = try program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120")
         let judgement = try JSONDecoder().decode(Judgement.self, from: outcome.output)
         for result in judgement.results {
-            #expect(result.verdict == "passed" || result.verdict == "skipped", "\(result.id): \(result.verdict)")
+            #expect(result.verdict == "passed" || result.verdict == "skipped", "\(result.id): \(result.verdict): \(result.note ?? "")")
         }
         #expect(judgement.results.count { $0.verdict == "passed" } >= 60)
         #expect(outcome.status == 0)
