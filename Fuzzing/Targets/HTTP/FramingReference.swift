@@ -29,18 +29,15 @@ struct FramingReference {
         options = (values("connection") ?? []).flatMap(Self.elements).map { $0.lowercased() }
     }
 
+    /// All elements are the same, letter by letter, the empty ones too (Fetch, "extract a length").
     private static func lengths(_ values: [String]?) -> Lengths {
         guard let values else { return .absent }
-        var numbers: Set<Int> = []
-        for value in values {
-            let elements = elements(value)
-            guard !elements.isEmpty else { return .invalid }
-            for element in elements {
-                guard element.unicodeScalars.allSatisfy({ ("0"..."9").contains($0) }), let number = Int(element) else { return .invalid }
-                numbers.insert(number)
-            }
-        }
-        return numbers.count == 1 ? .length(numbers.removeFirst()) : .invalid
+        let octets = values.joined(separator: ",").unicodeScalars.map { UInt8($0.value) }
+        let elements = Set(octets.split(separator: 44, omittingEmptySubsequences: false).map { Text.latin1(Text.trimmed($0)) })
+        guard elements.count == 1, let element = elements.first, let number = Int(element),
+            element.unicodeScalars.allSatisfy({ ("0"..."9").contains($0) })
+        else { return .invalid }
+        return .length(number)
     }
 
     private static func codings(_ values: [String]?) -> Codings {
@@ -55,7 +52,7 @@ struct FramingReference {
             if names.last == "chunked", name.count < octets.count { return .invalid }
         }
         let isTwice = names.filter { $0 == "chunked" }.count > 1
-        let others = names.last == "chunked" ? names.count - 1 : names.count
+        let others = names.count { $0 != "identity" } - (names.last == "chunked" ? 1 : 0)
         if isTwice || others > 16 { return .invalid }
         return names.last == "chunked" ? .chunked : .others
     }
