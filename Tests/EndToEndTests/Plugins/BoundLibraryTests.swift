@@ -18,6 +18,14 @@ import Testing
         try program.run(["get", "--plugin", "\(program.path)/\(plugin)", url] + options)
     }
 
+    @Test(arguments: [("LibCurl", "gopher://127.0.0.1:1/0/a"), ("LibMagic", "magic:///bin/sh")])
+    func whatIsOnlyReadTakesNoBody(plugin: String, url: String) throws {
+        for option in [["-d", "x"], ["-X", "DELETE"]] {
+            let outcome = try program.run(["get", "--plugin", plugin, url] + option)
+            #expect(outcome.status == 101 && outcome.errors.first?.contains("use GET") == true, "\(outcome.errors)")
+        }
+    }
+
     @Test func gopherIsLoadedThroughLibcurl() throws {
         let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let server = try ScriptedServer([.receive(10), .send(body)])

@@ -116,7 +116,7 @@ enum Template {
         Without `--plugin` it is found where plugins are installed, in a folder of its name:
 
             mkdir -p ~/.local/share/portolan/plugins/\(name.scheme)
-            cp \(files) ~/.local/share/portolan/plugins/\(name.scheme)/
+            install \(files) ~/.local/share/portolan/plugins/\(name.scheme)/
             portolan plugins list
 
         ## Make it yours
