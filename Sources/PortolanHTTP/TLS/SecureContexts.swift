@@ -2,7 +2,6 @@
 
 import FoundationEssentials
 import NIOCore
-import NIOPosix
 import NIOSSL
 import PortolanCore
 import Synchronization
@@ -27,6 +26,8 @@ final class SecureContexts: Sendable {
     private let allowsHTTP2: Bool
     private let environment: @Sendable (String) -> String?
     private let shared = Mutex<[HTTPVersionChoice?: EventLoopFuture<Shared>]>([:])
+    /// They read files, and trust stores take their time.
+    private static let threads = LoadThreads(limit: 4)
 
     init(
         _ settings: TLSSettings, allowsHTTP2: Bool, environment: @escaping @Sendable (String) -> String? = { SecureContexts.variable($0) }
@@ -47,10 +48,15 @@ final class SecureContexts: Sendable {
             return (promise.futureResult, promise)
         }
         if let promise {
-            NIOThreadPool.singleton.submit { [self] _ in
-                let result = Result { try make(offering: protocols(for: version)) }
-                if case .failure = result { shared.withLock { $0[version] = nil } }
-                promise.completeWith(result)
+            do throws(LoadError) {
+                try Self.threads.run { [self] in
+                    let result = Result { try make(offering: protocols(for: version)) }
+                    if case .failure = result { shared.withLock { $0[version] = nil } }
+                    promise.completeWith(result)
+                }
+            } catch {
+                shared.withLock { $0[version] = nil }
+                promise.fail(error)
             }
         }
         return future.hop(to: eventLoop)
