@@ -14,9 +14,7 @@ run: packages-run build plugins
 	@scripts/run.sh
 
 # Installs what the tests need, builds, and runs every test.
-test: packages-test contract-reference fixtures embedding bench-test
-	$(SWIFT) build --build-tests
-	PORTOLAN_MUTANTS=1 $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
+test: packages-test contract-reference embedding bench-test test-mutants
 	$(SWIFT) test --skip-build --disable-xctest
 
 # Each check of `portolan check` fails the plugins that break its rule.
