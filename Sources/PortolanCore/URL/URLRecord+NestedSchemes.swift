@@ -6,12 +6,11 @@ extension URLRecord {
     /// No standard says how one URL lies in another. Taken for a scheme is what a handler could take for one: a name and a colon right at the
     /// start, also with blanks before it or percent-encoded. Some are none, as in `data:file:`.
     ///
-    /// - Complexity: linear in the length of these schemes.
+    /// - Complexity: linear in the length of the URL.
     var nestedSchemes: [String] {
         var schemes = [String(scheme)]
         var name: [UInt8] = []
-        var rest = schemeSpecificPart.utf8
-        while let byte = rest.popDecoded() {
+        for byte in PercentEncoding.decodedBytes(schemeSpecificPart) {
             // A parser of URLs takes them out wherever they are.
             if byte.isTabOrNewline { continue }
             if name.isEmpty ? byte.isASCIILetter : byte.isSchemeByte {
@@ -24,15 +23,5 @@ extension URLRecord {
             }
         }
         return schemes
-    }
-}
-
-extension Substring.UTF8View {
-    /// The next byte, or the one that the next three stand for (RFC 3986 §2.1).
-    fileprivate mutating func popDecoded() -> UInt8? {
-        guard let byte = popFirst() else { return nil }
-        guard byte == UInt8(ascii: "%"), let high = first?.hexDigitValue, let low = dropFirst().first?.hexDigitValue else { return byte }
-        removeFirst(2)
-        return high << 4 | low
     }
 }
