@@ -61,19 +61,13 @@ private final class FileBodyReader: FileBackedReader {
         return .bytes
     }
 
-    func send(_ send: (CInt, Int64, Int) -> FileTransfer) -> (FileTransfer, BodyRead) {
-        guard var place = self.place.withLock({ $0.take() }) else { return (.atEnd, end) }
+    func send(_ send: (CInt, Int64, Int) -> FileTransfer) -> FileTransfer {
+        guard var place = self.place.withLock({ $0.take() }) else { return .unable }
         let owed = length.map { $0 - place.offset } ?? .max
-        guard owed > 0 else { return (.atEnd, .end) }
-        let transfer = place.file.send(Int(clamping: owed), from: place.offset, send)
-        switch transfer {
-        case .took(let count): place.offset += Int64(min(count, Int(clamping: owed)))
-        case .atEnd where length != nil: return (transfer, fail(shrunk(place.file.path, by: owed)))
-        case .atEnd: return (transfer, .end)
-        case .full, .unable: break
-        }
+        let transfer = owed > 0 ? place.file.send(Int(clamping: owed), from: place.offset, send) : .unable
+        if case .took(let count) = transfer { place.offset += Int64(count) }
         putBack(place)
-        return (transfer, .bytes)
+        return transfer
     }
 
     private var end: BodyRead { failure.withLock { $0 }.map { .failed($0) } ?? .end }

@@ -70,8 +70,8 @@ package protocol FileBackedReader: BodyReader {
     /// Has `send` take the next bytes, as ``BodyReader/read(into:whenReady:)`` would give them.
     ///
     /// - Parameter send: gets the file's descriptor, where the bytes begin, and how many there may be at most.
-    /// - Returns: what `send` did, and what the reader says of it.
-    func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileTransfer) -> (FileTransfer, BodyRead)
+    /// - Returns: what `send` did; ``FileTransfer/unable`` also where there is nothing to send. What is the matter then, the next read says.
+    func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileTransfer) -> FileTransfer
 }
 
 /// What became of bytes that the kernel was to take from a file.
@@ -80,9 +80,7 @@ package enum FileTransfer: Sendable, Equatable {
     case took(Int)
     /// None for now.
     case full
-    /// The file has none there.
-    case atEnd
-    /// It can't take any from this file, or not this way.
+    /// It can't take any this way.
     case unable
 }
 

@@ -225,7 +225,9 @@ extension HTTP1Connection {
             guard pieces < Self.piecesInTurn || upload.isAllRead else { return loop.execute { bound.value.pump() } }
             pieces += 1
             if !isChunked, upload.isFile, !upload.isAllRead, let socket {
-                guard sendFile(upload, over: socket, for: current) else { return }
+                let count = upload.sendNext(over: socket)
+                sentBytes += Int64(count)
+                if count > 0 { current.didSend(bodyBytes: count) }
                 continue
             }
             switch upload.next(allocator, whenReady: { loop.execute { bound.value.pump() } }) {
@@ -241,19 +243,6 @@ extension HTTP1Connection {
                 transport.flush()
                 current.requestIsSent()
             }
-        }
-    }
-
-    /// - Returns: `false` where the exchange has failed.
-    private func sendFile(_ upload: Upload, over socket: SocketTransport, for current: any Exchange) -> Bool {
-        do throws(LoadError) {
-            let count = try upload.sendNext(over: socket)
-            sentBytes += Int64(count)
-            if count > 0 { current.didSend(bodyBytes: count) }
-            return true
-        } catch {
-            fail(error, fate: .seen)
-            return false
         }
     }
 

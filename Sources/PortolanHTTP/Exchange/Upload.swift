@@ -40,17 +40,15 @@ final class Upload {
     /// As ``next(_:whenReady:)``, past the process's memory.
     ///
     /// - Returns: how many bytes the socket took; 0 where it takes none for now, or can take none so: then ``isFile`` is `false` from here on.
-    func sendNext(over socket: SocketTransport) throws(LoadError) -> Int {
+    func sendNext(over socket: SocketTransport) -> Int {
         guard let file else { return 0 }
         wasRead = true
-        let (transfer, answer) = file.send { socket.send(file: $0, from: $1, atMost: min($2, Self.filePieceSize)) }
-        if case .failed(let error) = answer { throw error }
-        switch transfer {
+        switch file.send({ socket.send(file: $0, from: $1, atMost: min($2, Self.filePieceSize)) }) {
         case .took(let taken):
             count += Int64(taken)
             return taken
         case .full: return 0
-        case .atEnd, .unable:
+        case .unable:
             self.file = nil
             return 0
         }

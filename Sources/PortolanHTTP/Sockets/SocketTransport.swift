@@ -144,9 +144,8 @@ final class SocketTransport: ByteTransport {
         guard outgoing.isEmpty, !isFull, failure == nil else { return .full }
         let (taken, error) = withoutBrokenPipeSignal { systemSendFile(descriptor, file, offset, count) }
         if taken > 0 { return .took(taken) }
-        if taken == 0 { return .atEnd }
-        // Of anything else what is at fault shows when the file is read, and its bytes are sent.
-        guard error == EAGAIN else { return .unable }
+        // Of anything else what is at fault shows when the file is read, and its bytes are sent: also that it has ended.
+        guard taken < 0, error == EAGAIN else { return .unable }
         isFull = true
         return .full
     }

@@ -57,6 +57,13 @@ final class FileUploadTests {
         #expect(String(decoding: server.connections[0].received.prefix(400), as: UTF8.self).contains("\r\nContent-Length: \(count)\r\n"))
     }
 
+    /// Else it would come whole, too.
+    @Test func theKernelMayTakeAFileAndNothingElse() throws {
+        _ = try fill(1)
+        #expect(try Upload(.file(path: file.path)).isFile)
+        #expect(try !Upload(.bytes([1])).isFile)
+    }
+
     @Test func itIsReadAgainForARedirect() async throws {
         let bytes = try fill(1 << 20)
         let moved = "HTTP/1.1 307 Moved\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
@@ -80,7 +87,6 @@ final class FileUploadTests {
             error?.code == .bodyFailed && error?.message.contains("became shorter while it was sent") == true, "\(error?.message ?? "")")
     }
 
-    /// No SIGPIPE comes of it, which would end the process.
     @Test func aServerThatHangsUpIsAnError() async throws {
         _ = try fill(32 << 20)
         for _ in 0..<20 {

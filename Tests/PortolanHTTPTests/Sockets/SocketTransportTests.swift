@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import NIOCore
 import ServerSupport
@@ -81,6 +82,38 @@ struct SocketTransportTests {
     private static let large = (0..<2 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
     // MARK: Writing
+
+    @Test func bytesOfAFileComeAfterWhatWasWritten() throws {
+        let bench = try Bench()
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
+        try Data("0123456789".utf8).write(to: path)
+        defer { try? FileManager.default.removeItem(at: path) }
+        let file = try FileHandle(forReadingFrom: path)
+        bench.loop.inTurn {
+            bench.transport.write(ByteBuffer(string: "head:"))
+            #expect(bench.transport.send(file: file.fileDescriptor, from: 2, atMost: 5) == .took(5))
+            #expect(bench.transport.send(file: file.fileDescriptor, from: 10, atMost: 5) == .unable, "there are none")
+            #expect(bench.transport.isWritable)
+        }
+        #expect(bench.pair.receive(10) == Array("head:23456".utf8))
+    }
+
+    @Test func oneThatTakesNoMoreSaysSo() throws {
+        let bench = try Bench()
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
+        try Data(count: 8 << 20).write(to: path)
+        defer { try? FileManager.default.removeItem(at: path) }
+        let file = try FileHandle(forReadingFrom: path)
+        let sent = bench.loop.inTurn {
+            var sent = 0
+            while case .took(let count) = bench.transport.send(file: file.fileDescriptor, from: Int64(sent), atMost: 1 << 20) {
+                sent += count
+            }
+            #expect(!bench.transport.isWritable)
+            return sent
+        }
+        #expect(sent < 8 << 20 && bench.pair.receive(sent).count == sent)
+    }
 
     /// What is wrong with a file is not the socket's fault.
     @Test func aFileThatCannotBeSentLeavesTheSocketAsItIs() throws {
