@@ -95,10 +95,10 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
     private func call(_ function: LoadFunction, _ pointer: (@convention(c) (UnsafeMutableRawPointer) -> Void)?) {
         guard let pointer = unsafe pointer, let load = unsafe load else { return }
         let thread = portolan_thread_number()
-        let (start, before) = (MonotonicTime.now, client.timeInside(thread))
+        let (start, before, waited) = (MonotonicTime.now, client.timeInside(thread), ProcessorWait.ofThisThread)
         client.entering(function) { unsafe pointer(load) }
-        // The client's own time is not the plugin's.
-        let time = MonotonicTime.now - start - (client.timeInside(thread) - before)
+        // The client's own time is not the plugin's, nor what other programs take on a busy machine.
+        let time = MonotonicTime.now - start - (client.timeInside(thread) - before) - (ProcessorWait.ofThisThread - waited)
         life.withLock { $0.turnTimes.append((function, time)) }
     }
 
