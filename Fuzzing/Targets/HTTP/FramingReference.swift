@@ -10,6 +10,8 @@ struct FramingReference {
     }
 
     enum Codings {
+        /// The field is there, and names none: as if it were not there, but another recipient may see it otherwise.
+        case empty
         case absent, chunked, others, invalid
     }
 
@@ -51,6 +53,7 @@ struct FramingReference {
             names.append(Text.latin1(name).lowercased())
             if names.last == "chunked", name.count < octets.count { return .invalid }
         }
+        if names.isEmpty { return .empty }
         let isTwice = names.filter { $0 == "chunked" }.count > 1
         let others = names.count { $0 != "identity" } - (names.last == "chunked" ? 1 : 0)
         if isTwice || others > 16 { return .invalid }
