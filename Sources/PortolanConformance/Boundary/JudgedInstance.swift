@@ -26,6 +26,8 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
 
     /// What a plugin that breaks the contract may still look at: it lives as long as the instance is judged.
     private let kept = Mutex<[any Sendable]>([])
+    /// All that were ended stay: what a plugin does to one afterwards is REG-07's and LIFE-08's to judge, and no other's to crash on.
+    private static let ended = Mutex<[JudgedInstance]>([])
 
     private init(_ plugin: DescribedPlugin, _ host: JudgeHost, _ bench: Bench, _ state: UnsafeMutableRawPointer?) {
         (self.plugin, self.host, self.bench) = (plugin, host, bench)
@@ -59,8 +61,7 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         unsafe plugin.functions.deinit?(state)
         journal.note("← deinit", thread: portolan_thread_number())
         host.end()
-        // It stays: what a plugin does to it afterwards is REG-07's and LIFE-08's to judge, and no other's to crash on.
-        _ = unsafe Unmanaged.passRetained(self)
+        Self.ended.withLock { $0.append(self) }
     }
 }
 

@@ -272,7 +272,7 @@ static void serve_text(subject_load *load) {
     if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
     if (deliver_bytes(load, load->text, length) == PORTOLAN_STOPPED) return;
 #ifdef LIFE_05
-    munmap(load->shared, 4096);
+    mprotect(load->shared, 4096, PROT_NONE);
 #endif
 #ifdef ORDER_02b
     return;
@@ -499,6 +499,9 @@ static void destroy(void *pointer) {
     if (load->has_thread) pthread_join(load->thread, NULL);
     close(load->pipe[0]);
     close(load->pipe[1]);
+#ifdef LIFE_05
+    munmap(load->shared, 4096);
+#endif
     free(load);
 }
 
