@@ -52,6 +52,9 @@ import Testing
         #expect(load.deliver([UInt8](repeating: 0, count: 11)) == .pause)
         queue.runAll()
         #expect(load.calls == [.start, .resume])
+        load.finish()
+        queue.runAll()
+        #expect(delegate.events.last == .finished)
     }
 
     @Test func afterACancelAQueueHearsNothingButTheEnd() async throws {

@@ -33,6 +33,9 @@ final class EmbeddedServer {
         if isGreeting { send(ServerFrames.settings() + ServerFrames.settingsAcknowledgement) }
     }
 
+    /// A channel that is not closed holds itself.
+    deinit { endConnection() }
+
     /// Starts an exchange and reads what it sends.
     @discardableResult
     func start(_ exchange: RecordingExchange) -> any ExchangeCarrier {

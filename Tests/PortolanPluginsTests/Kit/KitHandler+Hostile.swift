@@ -111,7 +111,7 @@ extension KitHandler {
         },
         "never": { _, client in
             try await client.didReceive(PluginResponse())
-            unsafe await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+            unsafe await withUnsafeContinuation { continuation in unsafe KitHandler.forgotten.withLock { unsafe $0.append(continuation) } }
         },
     ]
 }

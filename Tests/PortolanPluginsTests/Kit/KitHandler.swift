@@ -23,6 +23,8 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
     static let piece = PluginProperty<Int>("org.portolan.kit.piece")
     /// The loads that have come to their own end after nobody wanted them any more.
     static let late = Monitor<[String]>([])
+    /// What nobody will ever resume.
+    static let forgotten = unsafe Monitor<[UnsafeContinuation<Void, Never>]>([])
 
     init(host: PluginHost) throws {
         settings = try host.settings()
