@@ -120,7 +120,7 @@ import Testing
     @Test func aPlaceThatWasTakenOutStaysSo() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
-        #expect(plugin.unregister().isFinished)
+        await plugin.unregister().finished()
         let error = await #expect(throws: LoadError.self) { try await reload(plugin) }
         #expect(error?.message == "org.portolan.generation was taken out of its registry; register it again")
         #expect(registry.handlers.isEmpty)
