@@ -18,7 +18,7 @@ FLAGS = -parse-as-library -Osize -whole-module-optimization -swift-version 6 -st
 	-Xfrontend -disable-implicit-string-processing-module-import -Xfrontend -function-sections -I $(INCLUDE) $(SANITIZERS)
 # Of functions that nobody calls, and of equal ones all but one, the linker makes nothing; relocations as Debian 12's loader reads them packed.
 LINKFLAGS = -use-ld=lld $(addprefix -Xlinker ,--version-script=$(ROOT)/Plugins/exports.map --as-needed --gc-sections --icf=all \
-	--pack-dyn-relocs=relr -soname=$(LIBRARY) -s)
+	-z pack-relative-relocs -soname=$(LIBRARY) -s)
 # The kit alone is without the names of its types' members, which nothing in it asks for; the plugin's own types keep theirs. Not optimised as one with the plugin
 # (-lto=llvm-full), which takes another quarter of the bytes: of what is made so the stack can't be unwound, and a host that looks at it where an error is thrown crashes.
 ifeq ($(SANITIZERS),)
