@@ -33,7 +33,7 @@ error_directory {share}-langpack/templates
 err_page_stylesheet {folder}/none.css
 auth_param basic program {helpers}/basic_ncsa_auth {folder}/users
 auth_param basic realm Strait
-auth_param basic children 1 startup=1
+auth_param basic children 2 startup=1 queue-size=64
 acl known proxy_auth REQUIRED
 acl at_locked myportname locked
 http_access deny at_locked !known
