@@ -5,9 +5,11 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 # So many tests at once: with all of them at once, a load of one waits for the others' until its connection's idle time is over.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
+# How deep the mutants of the plugin contract are judged.
+LEVEL ?= 3
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -17,10 +19,14 @@ run: packages-run build plugins
 test: packages-test contract-reference embedding bench-test test-mutants
 	$(SWIFT) test --skip-build --disable-xctest
 
-# Each check of `portolan check` fails the plugins that break its rule.
+# Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule.
 test-mutants: fixtures
 	$(SWIFT) build --build-tests
-	PORTOLAN_MUTANTS=1 $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
+	PORTOLAN_MUTANTS=$(LEVEL) $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
+
+# The same, with the checks of all levels.
+test-full: LEVEL := 5
+test-full: test
 
 # The same tests under AddressSanitizer and LeakSanitizer.
 test-asan: packages-test fixtures

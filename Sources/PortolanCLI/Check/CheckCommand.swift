@@ -14,7 +14,7 @@ struct CheckCommand: ParsableCommand {
             manifest's conformance section; what it has no example of is not judged, and counted. Exit status 0 only when nothing failed.
             """)
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, junit }
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, junit, html }
 
     @Argument(
         help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
@@ -120,6 +120,7 @@ struct CheckCommand: ParsableCommand {
         case .json: try StandardOutput.write(JSONReport.value(of: summary, subject: name, library: subject.library))
         case .tap: try StandardOutput.write(TAPReport.text(of: summary))
         case .junit: try StandardOutput.write(JUnitReport.text(of: summary, subject: name))
+        case .html: try StandardOutput.write(HTMLReport(repeatingBy: command(for: plugin)).page(of: summary, subject: name))
         }
     }
 }

@@ -55,6 +55,30 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
+    /// Whether it hands the caller something that a pause holds back.
+    var isDelivery: Bool {
+        switch self {
+        case .response, .data, .trailers, .finish, .redirect, .confirmed: true
+        default: false
+        }
+    }
+
+    /// Whether it is an end, whatever it is answered.
+    var isEnd: Bool {
+        switch self {
+        case .finish, .failure, .redirect: true
+        default: false
+        }
+    }
+
+    /// Whether its answer can say that nobody wants the rest.
+    var isAnswered: Bool {
+        switch self {
+        case .response, .data, .redirect, .challenge, .readBody, .rewind, .readCached, .isStopped: true
+        default: false
+        }
+    }
+
     /// Whether it may come from any thread.
     var isForAnyThread: Bool {
         switch self {

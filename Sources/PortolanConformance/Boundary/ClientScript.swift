@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolan
+import PortolanCore
 
 /// How a client answers.
 struct ClientScript: Sendable {
@@ -10,12 +11,49 @@ struct ClientScript: Sendable {
     var takesRedirects = true
     /// The upload body, in the pieces in which it is given.
     var body: [[UInt8]] = []
+    var bodySource = BodySource.ready
     /// Which event, counted from 0, is answered with STOPPED; all after it are, too.
     var stopsAt: Int?
-    /// Whether each delivery of an event-driven load is answered with PAUSE, and resumed right after.
-    var pauses = false
+    /// Which deliveries of an event-driven load are answered with PAUSE.
+    var pauses = Pauses.none
+    /// How long the first pauses of a load are; `nil`: for good.
+    var pauseTime: Duration? = .zero
+    /// Whether an event-driven load is resumed after deliveries that did not pause it.
+    var resumesUnasked = false
+    /// When challenges and redirects are decided.
+    var decision = Decision.atOnce
+    /// What becomes of inner loads.
+    var inner = Inner.loaded
+    /// Whether each call into the load comes on a thread of its own, one after another.
+    var changesThreads = false
     /// Called while an event is being delivered, on the plugin's thread.
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
+
+    enum Pauses: Hashable, Sendable { case none, first, each }
+
+    enum Decision: Hashable, Sendable {
+        case atOnce
+        /// A blocking load waits for it in the call, an event-driven one is told.
+        case later
+        case never
+    }
+
+    enum BodySource: Hashable, Sendable {
+        case ready
+        /// An event-driven load is told to wait before each piece.
+        case slow
+        /// There is no byte until the load is stopped.
+        case silent
+        /// It fails after so many pieces.
+        case failing(Int)
+    }
+
+    enum Inner: Hashable, Sendable {
+        case loaded
+        case failing(LoadError.Code)
+        /// Nothing comes of them.
+        case silent
+    }
 
     enum ChallengeAnswer: Hashable, Sendable {
         case use(user: String, password: String)

@@ -23,8 +23,7 @@ extension portolan_client {
             did_fail: { client, error in _ = unsafe JudgeClient.at(client).take(.failure(Given(error.orNil, GivenError.init))) },
             was_redirected: { client, change, response in
                 let call = unsafe ClientCall.redirect(Given(change.orNil, GivenChange.init), Given(response, GivenResponse.init))
-                let client = unsafe JudgeClient.at(client)
-                return client.take(call) { _ in client.script.takesRedirects ? PORTOLAN_STOPPED : nil }
+                return unsafe JudgeClient.at(client).redirect(call)
             },
             cached_response_is_valid: { client, _ in _ = unsafe JudgeClient.at(client).take(.confirmed) },
             read_cached: { client, _, _, _ in

@@ -29,6 +29,12 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         var challengeCount = 0
         var bodyPiece = 0
         var bodyOffset = 0
+        /// How often a slow body has said WAIT since its last piece, and whether it has said that the next is there.
+        var bodyWaits = 0
+        var isBodyReady = false
+        var pauseCount = 0
+        /// It has asked for what never comes.
+        var isWaiting = false
         var running = 0
         /// The function of the load that each thread is in.
         var functions: [Int32: LoadFunction] = [:]
@@ -45,7 +51,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         var timeInside: [Int32: Duration] = [:]
     }
 
-    enum Turn: Hashable, Sendable { case start, resume, woken, stop }
+    enum Turn: Hashable, Sendable { case resume, woken, answered, stop }
 
     /// No body is kept beyond this.
     private static let largestBody = 1 << 28
@@ -102,20 +108,41 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     private func note(_ call: ClientCall, _ flow: portolan_flow, _ state: inout State) {
         switch call {
         case .finish, .failure: state.hasEnded = true
-        case .redirect: if script.takesRedirects { state.hasEnded = true }
+        case .redirect: if script.takesRedirects, flow == PORTOLAN_STOPPED { state.hasEnded = true }
         default: break
         }
         if state.hasEnded { (state.isStopped, state.stage) = (true, max(state.stage, .ended)) }
         if flow == PORTOLAN_STOPPED, state.stage < .stopped { state.stage = .stopped }
         if flow == PORTOLAN_PAUSE, state.stage < .paused {
             state.stage = .paused
-            state.turns.append(.resume)
+            if script.pauseTime != nil { state.turns.append(.resume) }
         }
     }
 
     /// The answer to a delivery that may be paused.
     func delivery(_ call: ClientCall) -> portolan_flow {
-        take(call) { [script] _ in script.pauses ? PORTOLAN_PAUSE : nil }
+        take(call) { [script, isBlocking] state in
+            if isBlocking { return nil }
+            if script.pauses == .each || (script.pauses == .first && state.pauseCount == 0) {
+                state.pauseCount += 1
+                return PORTOLAN_PAUSE
+            }
+            if script.resumesUnasked { state.turns.append(.resume) }
+            return nil
+        }
+    }
+
+    func redirect(_ call: ClientCall) -> portolan_flow {
+        let isLater = script.decision == .later
+        if isLater, isBlocking { Patience.watch(.milliseconds(30)) }
+        return take(call) { [script, isBlocking] state in
+            guard isLater, !isBlocking else { return script.takesRedirects ? PORTOLAN_STOPPED : nil }
+            if script.takesRedirects {
+                state.isStopped = true
+                state.turns.append(.stop)
+            }
+            return PORTOLAN_PAUSE
+        }
     }
 
     func data(_ bytes: UnsafeRawPointer?, _ count: Int) -> portolan_flow {
@@ -140,17 +167,52 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     }
 
     func readBody(_ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
-        let bytes: [UInt8] = state.withLock { state in
+        if script.bodySource == .silent { waitForStop() }
+        let bytes: [UInt8]? = state.withLock { state in
+            guard !state.isStopped else { return [] }
+            if mustWait(&state) { return nil }
+            if case .failing(state.bodyPiece) = script.bodySource { state.isStopped = true }
             guard !state.isStopped, state.bodyPiece < script.body.count else { return [] }
             let piece = script.body[state.bodyPiece][state.bodyOffset...].prefix(max(0, capacity))
             state.bodyOffset += piece.count
             if state.bodyOffset == script.body[state.bodyPiece].count { (state.bodyPiece, state.bodyOffset) = (state.bodyPiece + 1, 0) }
             return Array(piece)
         }
+        guard let bytes else {
+            let flow = take(.readBody(Int64(PORTOLAN_WAIT.rawValue)))
+            return Int64(flow == PORTOLAN_STOPPED ? flow.rawValue : PORTOLAN_WAIT.rawValue)
+        }
         unsafe buffer?.copyMemory(from: bytes, byteCount: bytes.count)
         let flow = take(.readBody(Int64(bytes.count)))
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
     }
+
+    /// In a call for which there will be nothing: a blocking load waits in it until it is stopped.
+    private func waitForStop() {
+        state.signalling { $0.isWaiting = true }
+        if isBlocking { state.wait { $0.isStopped ? () : nil } }
+    }
+
+    /// Whether an event-driven load is told to wait for the next piece. One that asks in a circle gets it in the end, so that the circle does.
+    private func mustWait(_ state: inout State) -> Bool {
+        guard !isBlocking else { return false }
+        switch script.bodySource {
+        case .ready, .failing: return false
+        case .silent:
+            state.bodyWaits += 1
+            return state.bodyWaits <= Self.largestBodyWaits
+        case .slow:
+            if state.isBodyReady || state.bodyWaits >= Self.largestBodyWaits {
+                (state.isBodyReady, state.bodyWaits) = (false, 0)
+                return false
+            }
+            state.bodyWaits += 1
+            if !state.turns.contains(.woken) { state.turns.append(.woken) }
+            return true
+        }
+    }
+
+    private static let largestBodyWaits = 1000
 
     func rewindBody() -> Int32 {
         let flow = take(.rewind) { state in
@@ -163,12 +225,16 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     func challenge(
         _ challenge: Given<GivenChallenge>, _ place: UnsafeMutablePointer<UnsafePointer<portolan_answer>?>?
     ) -> portolan_flow {
+        if script.decision == .never { waitForStop() }
+        let isAnsweredLater = unsafe !isBlocking && (script.decision != .atOnce || place == nil)
         let flow = take(.challenge(challenge)) { [script] state in
             state.lentAnswer = LentAnswer(script.answer(state.challengeCount))
             state.challengeCount += 1
-            return nil
+            if isAnsweredLater, script.decision != .never { state.turns.append(.answered) }
+            return isAnsweredLater ? PORTOLAN_WAIT : nil
         }
         guard flow == PORTOLAN_CONTINUE else { return flow }
+        if script.decision == .later { Patience.watch(.milliseconds(30)) }
         unsafe place?.pointee = state.withLock { unsafe $0.lentAnswer?.pointer }
         return flow
     }
@@ -177,7 +243,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     func openNested(_ change: Given<GivenChange>) -> JudgedNested {
         journal.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number())
         let nested = JudgedNested(change, of: self, isBlocking: isBlocking, by: bench.inner.sharedLoader)
-        state.withLock { $0.nested.append(nested) }
+        state.signalling { $0.nested.append(nested) }
         return nested
     }
 

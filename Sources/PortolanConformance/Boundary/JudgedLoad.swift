@@ -67,14 +67,25 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
 
     private func takeTurns() {
         let table = handler.description.loads
+        var longPauses = 3
         unsafe call(.start, table.start)
         while let turn = nextTurn() {
             switch turn {
-            case .start: break
             case .resume:
+                if let time = client.script.pauseTime, time > .zero, longPauses > 0 {
+                    longPauses -= 1
+                    Patience.watch(time)
+                    // A stop may come in a pause.
+                    if client.state.withLock(\.isStopped) { continue }
+                }
                 client.state.withLock { if $0.stage == .paused { $0.stage = .started } }
                 unsafe call(.resume, table.resume)
-            case .woken: unsafe call(.woken, table.woken)
+            case .woken:
+                client.state.withLock { ($0.isBodyReady, $0.bodyWaits) = (true, 0) }
+                unsafe call(.woken, table.woken)
+            case .answered:
+                guard let answered = unsafe table.answered, let answer = client.state.withLock({ $0.lentAnswer }) else { break }
+                unsafe call(.answered) { unsafe answered($0, answer.pointer) }
             case .stop: unsafe call(.stop, table.stop)
             }
         }
@@ -93,10 +104,29 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
     }
 
     private func call(_ function: LoadFunction, _ pointer: (@convention(c) (UnsafeMutableRawPointer) -> Void)?) {
-        guard let pointer = unsafe pointer, let load = unsafe load else { return }
+        guard let pointer = unsafe pointer else { return }
+        unsafe call(function) { unsafe pointer($0) }
+    }
+
+    private func call(_ function: LoadFunction, _ body: @escaping @Sendable (UnsafeMutableRawPointer) -> Void) {
+        guard client.script.changesThreads, function != .run else { return unsafe callHere(function, body) }
+        let hasReturned = Monitor(false)
+        do throws(LoadError) {
+            try PlatformThread.start { [self] in
+                unsafe callHere(function, body)
+                hasReturned.signalling { $0 = true }
+            }
+            hasReturned.wait { $0 ? () : nil }
+        } catch {
+            unsafe callHere(function, body)
+        }
+    }
+
+    private func callHere(_ function: LoadFunction, _ body: (UnsafeMutableRawPointer) -> Void) {
+        guard let load = unsafe load else { return }
         let thread = portolan_thread_number()
         let (start, before, waited) = (MonotonicTime.now, client.timeInside(thread), ProcessorWait.ofThisThread)
-        client.entering(function) { unsafe pointer(load) }
+        client.entering(function) { unsafe body(load) }
         // The client's own time is not the plugin's, nor what other programs take on a busy machine.
         let time = MonotonicTime.now - start - (client.timeInside(thread) - before) - (ProcessorWait.ofThisThread - waited)
         life.withLock { $0.turnTimes.append((function, time)) }
@@ -119,6 +149,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
             if isDue, !isBlocking { state.turns.append(.stop) }
             return isDue
         }
+        for nested in client.state.withLock(\.nested) { nested.stop() }
         if isDue, isBlocking { unsafe call(.stop, handler.description.loads.stop) }
     }
 

@@ -20,7 +20,11 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     private struct State {
         var outcome: Result<(Data, Response), LoadError>?
         var offset = 0
-        var isClosed = false
+        var closes = 0
+        /// How often it was used after it was closed.
+        var lateUses = 0
+        /// The outer load was stopped.
+        var isStopped = false
     }
 
     /// What `next` gives at once.
@@ -28,6 +32,13 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
 
     init(_ change: Given<GivenChange>, of outer: JudgeClient, isBlocking: Bool, by loader: Loader) {
         (self.outer, self.isBlocking) = (outer, isBlocking)
+        switch outer.script.inner {
+        case .loaded: break
+        case .failing(let code):
+            state.withLock { $0.outcome = .failure(LoadError(code, message: "the judge has the inner load fail")) }
+            return
+        case .silent: return
+        }
         var request = outer.request
         if let change = change.value {
             if change.dropsBody { request.body = nil }
@@ -54,14 +65,24 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
 
     /// What came of it; `nil` where it is not there yet, and the plugin does not wait.
     private func outcome() -> Result<(Data, Response), LoadError>? {
-        if isBlocking { return state.wait { $0.outcome } }
-        return state.withLock(\.outcome)
+        guard isBlocking else { return state.withLock(\.outcome) }
+        return state.wait { $0.isStopped ? .some(nil) : $0.outcome.map { .some($0) } }
+    }
+
+    /// The outer load was stopped: whoever waits here comes back.
+    func stop() {
+        state.signalling { $0.isStopped = true }
+    }
+
+    private func noteUse() {
+        state.withLock { if $0.closes > 0 { $0.lateUses += 1 } }
     }
 
     func getResponse(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>) -> portolan_flow {
+        noteUse()
         if outer.state.withLock(\.isStopped) { return PORTOLAN_STOPPED }
         switch outcome() {
-        case nil: return PORTOLAN_WAIT
+        case nil: return isBlocking ? PORTOLAN_STOPPED : PORTOLAN_WAIT
         case .failure?: return PORTOLAN_STOPPED
         case .success(let (data, response))?:
             let lent = self.response ?? LentResponse(response, length: data.count)
@@ -72,9 +93,10 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     }
 
     func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int64 {
+        noteUse()
         if outer.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
         switch outcome() {
-        case nil: return Int64(PORTOLAN_WAIT.rawValue)
+        case nil: return Int64(isBlocking ? PORTOLAN_STOPPED.rawValue : PORTOLAN_WAIT.rawValue)
         case .failure?: return Int64(PORTOLAN_STOPPED.rawValue)
         case .success(let (data, _))?:
             let piece = state.withLock { state in
@@ -92,6 +114,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     }
 
     func getError() -> UnsafePointer<portolan_error>? {
+        noteUse()
         if outer.state.withLock(\.isStopped) { return nil }
         guard case .failure(let failure)? = state.withLock(\.outcome) else { return nil }
         let lent = self.error ?? LentError(failure)
@@ -101,8 +124,11 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
 
     /// The plugin has done with it.
     func close() {
-        state.withLock { $0.isClosed = true }
+        state.withLock { $0.closes += 1 }
     }
+
+    /// How often it was closed, and used after that.
+    var use: (closes: Int, late: Int) { state.withLock { ($0.closes, $0.lateUses) } }
 
     // MARK: The table
 

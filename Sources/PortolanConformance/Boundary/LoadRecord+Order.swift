@@ -9,6 +9,16 @@ extension LoadRecord {
     }
 }
 
+extension LoadRecord {
+    /// The events that came after a call had been answered that nobody wants the rest, or from within stop.
+    var toldAfterStop: [RecordedCall] {
+        let answered = calls.firstIndex { $0.answer == -1 && $0.call.isAnswered && !$0.isTakenRedirect }
+        let after = answered.map { calls[($0 + 1)...] } ?? []
+        return after.filter { $0.call.isEvent && $0.within != .destroy }
+            + calls.filter { $0.call.isEvent && $0.within == .stop }
+    }
+}
+
 extension RecordedCall {
     var isResponse: Bool { if case .response = call { true } else { false } }
     var isFailure: Bool { if case .failure = call { true } else { false } }

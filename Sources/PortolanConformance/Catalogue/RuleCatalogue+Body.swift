@@ -38,7 +38,7 @@ extension RuleCatalogue {
             because: "A 32-bit count wraps in silence.",
             remedy: "Count in int64_t."),
         .must(
-            "BODY-08", level: 2, needs: .succeeds,
+            "BODY-08", level: 2, needs: .uploads,
             "NUL and bytes that are not UTF-8 pass unchanged.",
             because: "Most of what is loaded is no text.",
             remedy: "Use lengths, not strlen."),

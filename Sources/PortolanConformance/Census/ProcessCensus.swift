@@ -35,6 +35,20 @@ struct ProcessCensus: Sendable {
         return found.filter { fcntl($0.key, F_GETFD) >= 0 }
     }
 
+    /// Of the whole process so far.
+    static func processorTime() -> Duration {
+        var time = timespec()
+        guard unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return .zero }
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
+    /// How much memory the process has, in bytes (the second number of /proc/self/statm).
+    static func residentBytes() -> Int {
+        let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?  // because without the file there is nothing to compare
+            .split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        return (pages ?? 0) * Int(getpagesize())
+    }
+
     private static func timers() -> [String] {
         guard let file = unsafe fopen("/proc/self/timers", "re") else { return [] }
         defer { unsafe fclose(file) }

@@ -50,6 +50,11 @@ extension ConformanceCheck {
             }
             return []
         },
+        eachLoad("BODY-05", .large) { record in
+            let runs = record.calls.count { if case .data(let count, _, _) = $0.call { count > 0 } else { false } }
+            guard record.body.count > 1 << 20, runs > 0, record.body.count / runs < 4096 else { return [] }
+            return ["\(record.body.count >> 10) KiB came in \(runs) runs, of \(record.body.count / runs) bytes on average"]
+        },
         eachLoad("BODY-06", .empty) { record in
             record.didFinish && record.responses.count == 1 && record.body.isEmpty ? [] : ["an empty body came as \(record.summary)"]
         },

@@ -47,11 +47,7 @@ extension ConformanceCheck {
             let (user, password) = ("judge-u5er", "judge-s3cret")
             var judged = 0
             for load in try trial.loads(.any) {
-                guard let start = load.url.range(ofFirst: "://") else { continue }
-                let text = load.url[..<start] + "\(user):\(password)@" + load.url[start...]
-                guard let request = try? trial.request(String(text)),  // because not every URL has room for a user
-                    try trial.handler(for: request, of: instance) != nil
-                else { continue }
+                guard let request = try trial.request(of: load, user: user, password: password, to: instance) else { continue }
                 guard let error = try trial.perform(request, of: instance, Trial.script(for: load)).failure?.value else { continue }
                 judged += 1
                 for message in [error.message] + error.causes.map(\.message) {
@@ -79,16 +75,4 @@ extension ConformanceCheck {
             }
         },
     ]
-}
-
-extension String {
-    /// Where the first `text` in it ends.
-    fileprivate func range(ofFirst text: String) -> Index? {
-        var rest = self[...]
-        while !rest.isEmpty {
-            if rest.hasPrefix(text) { return rest.index(rest.startIndex, offsetBy: text.count) }
-            rest = rest.dropFirst()
-        }
-        return nil
-    }
 }

@@ -174,11 +174,11 @@ extension ConformanceCheck {
             guard !stable.isEmpty else { throw Unjudged("the manifest gives no digest, so no URL is said to be stable") }
             let instance = try trial.instance()
             for load in stable {
-                let results = try (0..<4).map { _ throws(Unjudged) in
-                    let record = try trial.perform(trial.request(load.url), of: instance, Trial.script(for: load))
-                    return LoadResult(record)
+                let records = try (0..<4).map { _ throws(Unjudged) in
+                    try trial.perform(trial.request(load.url), of: instance, Trial.script(for: load))
                 }
-                if Set(results).count > 1 { trial.fail("four loads of '\(load.url)', one after another, did not come to the same") }
+                let isStable = Set(records.map { LoadResult($0) }).count == 1 && Set(records.map(\.responses)).count == 1
+                if !isStable { trial.fail("four loads of '\(load.url)', one after another, did not come to the same") }
             }
             instance.end()
         },
@@ -194,17 +194,6 @@ extension ConformanceCheck {
             instance.end()
         },
     ]
-}
-
-/// What a caller sees of a load.
-private struct LoadResult: Hashable {
-    let responses: [Given<GivenResponse>]
-    let body: [UInt8]
-    let didFinish: Bool
-
-    init(_ record: LoadRecord) {
-        (responses, body, didFinish) = (record.responses, record.body, record.didFinish)
-    }
 }
 
 extension JudgedLoad {

@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// What a load gives, judged by itself, and from where it does: the first checks of THREAD, REDIR, CACHE and SEC.
+/// What a load gives, judged by itself, and from where it does: REDIR, PROP, and the first of THREAD, CACHE and SEC.
 extension ConformanceCheck {
     static let messages: [ConformanceCheck] = [
         eachLoad("THREAD-01") { record in
@@ -17,6 +17,54 @@ extension ConformanceCheck {
                 // `try?` because only whether it parses is asked.
                 let parses = url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
                 return parses ? nil : "it is redirected to \(url.quoted), which is no absolute URL"
+            }
+        },
+        ConformanceCheck("REDIR-04") { trial throws(Unjudged) in
+            let (user, password) = ("judge-u5er", "judge-s3cret")
+            var isJudged = false
+            try trial.eachLoad(.redirects) { load, _, instance throws(Unjudged) in
+                guard let request = try trial.request(of: load, user: user, password: password, to: instance) else { return }
+                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+                for case .redirect(let change, _) in record.calls.map(\.call) {
+                    isJudged = true
+                    let url = String(decoding: change.value?.url.bytes ?? [], as: UTF8.self)
+                    if url.contains(password) {
+                        trial.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
+                    }
+                }
+            }
+            if !isJudged { throw Unjudged("no URL of the manifest redirects with a user in front of its host") }
+        },
+        ConformanceCheck("REDIR-06") { trial throws(Unjudged) in
+            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+                for isTaken in [true, false] {
+                    var script = Trial.script(for: load)
+                    (script.decision, script.takesRedirects, script.pauseTime) = (.later, isTaken, .milliseconds(30))
+                    guard let record = try trial.settled(request, of: instance, script) else {
+                        return trial.fail("'\(load.url)' did not end with a redirect that was \(isTaken ? "" : "not ")taken later")
+                    }
+                    guard let place = record.calls.firstIndex(where: { if case .redirect = $0.call { true } else { false } }) else {
+                        continue
+                    }
+                    let after = record.calls[(place + 1)...].filter { $0.call.isEvent && $0.within != .destroy }
+                    if let late = after.first(where: { isTaken || ($0.stage == .paused && $0.call.isDelivery) }) {
+                        trial.fail("'\(load.url)': \(late.call.function) came before a redirect was decided, or after it was taken")
+                    } else if !isTaken, !after.contains(where: { $0.isResponse || $0.isFailure }) {
+                        trial.fail("'\(load.url)': after a redirect that was not taken, later, came neither its response nor a failure")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("PROP-01") { trial throws(Unjudged) in
+            let name = "org.example.judge.unknown"
+            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+                var request = request
+                request.properties[name] = .text("kept")
+                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+                for case .redirect(let change, _) in record.calls.map(\.call) {
+                    guard change.value?.propertyNames?.contains(where: { $0.text == name }) == true else { continue }
+                    trial.fail("'\(load.url)' changes a property of the request that it does not know")
+                }
             }
         },
         eachLoad("CACHE-01") { record in
@@ -39,6 +87,21 @@ extension ConformanceCheck {
                 let isValid = field.value.isUnreadable || HTTPField.isValidValue(field.value.bytes ?? [])
                 return isValid ? nil : "the value of the field \(field.name.quoted) is \(field.value.quoted)"
             }
+        },
+        ConformanceCheck("PROP-03") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.succeeds) {
+                for count in 0..<3 {
+                    var request = try trial.request(load.url)
+                    request.properties["org.example.judge.text"] = .text("lent \(count)")
+                    request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
+                    let made = try trial.make(request, of: instance, Trial.script(for: load))
+                    try made.start()
+                    guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    made.destroy(poisoning: true)
+                }
+            }
+            instance.end()
         },
     ]
 }

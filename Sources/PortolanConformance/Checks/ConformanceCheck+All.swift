@@ -3,7 +3,9 @@
 extension ConformanceCheck {
     /// Every check there is, in the catalogue's order. A rule without one is not judged.
     public static let all: [ConformanceCheck] = {
-        let checks = descriptor + registration + questions + canonicalForm + life + order + body + errors + messages
+        let checks =
+            descriptor + registration + questions + canonicalForm + life + order + body + errors + messages + flow + cancellation
+            + challenges + uploads + threads + leaks + nesting + manifest + stress + faults + fuzzing + performance
         let places = Dictionary(RuleCatalogue.rules.enumerated().map { ($1.id, $0) }) { first, _ in first }
         return checks.sorted { places[$0.id, default: 0] < places[$1.id, default: 0] }
     }()

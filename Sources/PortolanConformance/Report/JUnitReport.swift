@@ -24,14 +24,14 @@ public enum JUnitReport {
     }
 
     private static func testCase(_ result: CheckResult, subject: String) -> [String] {
-        let head = #"    <testcase classname="\#(escaped(subject))" name="\#(result.rule.id)" time="\#(seconds(result.duration))""#
-        let words = escaped(
+        let head = #"    <testcase classname="\#(Markup.escaped(subject))" name="\#(result.rule.id)" time="\#(seconds(result.duration))""#
+        let words = Markup.escaped(
             ([result.note].compactMap { $0 } + result.findings.map(\.detail) + [result.rule.remedy]).joined(separator: "\n"))
-        let message = escaped(result.rule.sentence)
+        let message = Markup.escaped(result.rule.sentence)
         switch result.verdict {
         case .passed: return [head + "/>"]
         case .warned: return [head + ">", "      <system-out>\(words)</system-out>", "    </testcase>"]
-        case .skipped: return [head + ">", #"      <skipped message="\#(escaped(result.note ?? ""))"/>"#, "    </testcase>"]
+        case .skipped: return [head + ">", #"      <skipped message="\#(Markup.escaped(result.note ?? ""))"/>"#, "    </testcase>"]
         case .failed: return [head + ">", #"      <failure message="\#(message)">\#(words)</failure>"#, "    </testcase>"]
         case .crashed, .hung:
             return [
@@ -44,22 +44,5 @@ public enum JUnitReport {
         let (seconds, attoseconds) = time.components
         let milliseconds = String(attoseconds / 1_000_000_000_000_000)
         return "\(seconds).\(String(repeating: "0", count: 3 - milliseconds.count))\(milliseconds)"
-    }
-
-    /// What XML has marks for, and no characters that it can't hold.
-    private static func escaped(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "\n", "\t": result.unicodeScalars.append(scalar)
-            case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
     }
 }

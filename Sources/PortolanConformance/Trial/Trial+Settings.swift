@@ -34,6 +34,23 @@ extension Trial {
         return found
     }
 
+    /// For each setting, one with a random value of its type. The plugin may refuse it.
+    func randomConfigurations(_ random: inout SplitMix) throws(Unjudged) -> [(name: String, PluginConfiguration)] {
+        var found: [(String, PluginConfiguration)] = []
+        for setting in try settings() {
+            let length = 1 << Int(random.next() % 12)
+            let value: JSONValue =
+                switch setting.kind {
+                case .integer: .integer(Int64(bitPattern: random.next() >> (random.next() % 64)))
+                case .number: .number("\(Double(random.next()) / 3)")
+                case .boolean: .bool(random.next() % 2 == 0)
+                default: .string(String(repeating: Character(UnicodeScalar(UInt8(0x21 + random.next() % 94))), count: length))
+                }
+            found.append((setting.name, try configuration(with: setting.name, value)))
+        }
+        return found
+    }
+
     private func settings() throws(Unjudged) -> [PluginSetting] {
         let settings = subject.manifest?.manifest.settings ?? []
         guard !settings.isEmpty else { throw Unjudged("the manifest declares no setting") }

@@ -22,6 +22,8 @@ final class Trial {
     var shortPatience: Duration { min(patience, .seconds(1)) }
     /// Whether what is lent ends where a page ends, before one that nobody may touch.
     var lendsFlush = false
+    /// Whether every load came to rest. An instance with one that did not can't be ended.
+    var areAllIdle = true
 
     init(_ subject: Subject, on bench: Bench, seed: UInt64, timeLimit: Duration) {
         (self.subject, self.bench, self.seed) = (subject, bench, seed)

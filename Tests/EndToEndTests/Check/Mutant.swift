@@ -6,7 +6,8 @@ import Testing
 
 /// A plugin that breaks one rule: `ORDER_02b` is the second that breaks ORDER-02.
 struct Mutant: Sendable, CustomTestStringConvertible {
-    static let areJudged = ProcessInfo.processInfo.environment["PORTOLAN_MUTANTS"] != nil
+    /// How deep they are judged: those of rules of this level or below. `nil`: not at all.
+    static let level = ProcessInfo.processInfo.environment["PORTOLAN_MUTANTS"].flatMap { Int($0) }
 
     let name: String
     var testDescription: String { name }
@@ -17,6 +18,9 @@ struct Mutant: Sendable, CustomTestStringConvertible {
         return id.last?.isLowercase == true ? String(id.dropLast()) : id
     }
 
+    /// The level of that rule.
+    var level: Int { ConformanceCheck.named(rule)?.rule.level ?? 1 }
+
     static let source = Repository.root.appendingPathComponent("Tests/PluginFixtures/mutants")
     static let folder = Repository.root.appendingPathComponent(".build/fixtures/mutants")
 
@@ -26,6 +30,11 @@ struct Mutant: Sendable, CustomTestStringConvertible {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter { $0.hasSuffix(".so") && $0 != "good.so" }.sorted().map { Mutant(name: String($0.dropLast(3))) }
     }()
+}
+
+extension Mutant {
+    /// Those that are judged now.
+    static let judged = all.filter { $0.level <= level ?? 0 }
 }
 
 /// What `portolan check --json` printed.
@@ -41,7 +50,7 @@ struct Judgement: Decodable {
     /// The checks that found something.
     var found: [String] { results.filter(\.isFound).map(\.id) }
 
-    init(of library: URL, level: Int = 5) throws {
+    init(of library: URL, level: Int) throws {
         let outcome = try Program().run(
             "check", library.path, "--level", String(level), "--json", "--jobs", "4", "--timeout", "12")
         self = try JSONDecoder().decode(Self.self, from: outcome.output)

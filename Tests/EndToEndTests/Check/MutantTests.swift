@@ -7,11 +7,12 @@ import Testing
 
 /// Each check can fail: a plugin that keeps every rule passes all of them, and one that breaks a rule is failed by that rule's check.
 ///
-/// A hundred judgements of 75 checks each: `make test` runs them by themselves, before all other tests, which would wait for them.
-@Suite(.blocking, .enabled(if: Mutant.areJudged, "set PORTOLAN_MUTANTS, as make test-mutants does"), .timeLimit(.minutes(10)))
+/// Hundreds of judgements of 150 checks: `make test` runs those up to level 3 by themselves, before all other tests, which would wait for them,
+/// and `make test-full` all.
+@Suite(.blocking, .enabled(if: Mutant.level != nil, "set PORTOLAN_MUTANTS to a level, as make test-mutants does"), .timeLimit(.minutes(30)))
 struct MutantTests {
     @Test func aPluginThatKeepsEveryRulePasses() throws {
-        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("good.so"))
+        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("good.so"), level: 5)
         for result in judgement.results {
             // A machine under load is no fault of a plugin that is asked how fast it is.
             if result.id == "CAN-05" || result.id == "DESC-10" { continue }
@@ -19,9 +20,9 @@ struct MutantTests {
         }
     }
 
-    @Test(arguments: Mutant.all)
+    @Test(arguments: Mutant.judged)
     func aMutantIsFailedByItsRuleAndFewOthers(_ mutant: Mutant) throws {
-        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("\(mutant.name).so"))
+        let judgement = try Judgement(of: Mutant.folder.appendingPathComponent("\(mutant.name).so"), level: max(3, mutant.level))
         #expect(judgement.found.contains(mutant.rule), "\(judgement.found)")
         let others = judgement.found.filter { $0 != mutant.rule && $0 != "CAN-05" && $0 != "DESC-10" }
         #expect(others.count <= 2, "\(others)")
@@ -34,7 +35,7 @@ struct MutantTests {
     }
 
     /// The verdict does not come from a name: built under another identifier, and called something else, each is failed all the same.
-    @Test(arguments: Mutant.all.enumerated().filter { $0.offset % 16 == 5 }.map(\.element))
+    @Test(arguments: Mutant.judged.enumerated().filter { $0.offset % 16 == 5 }.map(\.element))
     func anotherNameMakesNoDifference(_ mutant: Mutant) throws {
         let program = try Program()
         let word = "x" + UUID().uuidString.lowercased().prefix(8)
@@ -44,7 +45,7 @@ struct MutantTests {
             mv out/\(mutant.name).so out/\(word).so && sed s/\(mutant.name)/\(word)/ out/\(mutant.name).plugin.json > out/\(word).plugin.json
             """)
         #expect(made.status == 0, "\(made.errors)")
-        let judgement = try Judgement(of: program.folder.appendingPathComponent("out/\(word).so"))
+        let judgement = try Judgement(of: program.folder.appendingPathComponent("out/\(word).so"), level: max(3, mutant.level))
         #expect(judgement.found.contains(mutant.rule), "\(judgement.found)")
         #expect(judgement.found.count <= 4, "\(judgement.found)")
     }
@@ -58,7 +59,7 @@ struct MutantTests {
             # Checks and their mutants
 
             Each check is failed by the mutants in its row: plugins that break that rule and as little else as can be, which `Tests/PluginFixtures/mutants` builds
-            from one source. `MutantTests` proves each row on every run of the tests, that a mutant is failed by no more than two other checks, and that the
+            from one source. `MutantTests` proves each row up to level 3 on every run of the tests, and all of them by `make test-full`, that a mutant is failed by no more than two other checks, and that the
             plugin without a mutation passes all of them. It also writes this page.
 
             \(ConformanceCheck.all.count) checks, \(Mutant.all.count) mutants.

@@ -6,20 +6,25 @@
  *   subject://bytes       4096 bytes of every value    subject://redirect   to subject://text/there
  *   subject://echo        gives the upload body back   subject://hang       a response, then a wait in poll(2)
  *   subject://missing     fails                        subject://cut        fails after half of its body
- *   subject-events://text/NAME, subject-events://missing, event-driven */
+ *   subject://nest        gives what data:,inner gives
+ *   subject://ask         wants judge and s3cret, then greets
+ *   subject-events:       the same text, echo, redirect, ask and missing, event-driven, and large, which is 2 MiB */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <locale.h>
 #include <poll.h>
 #include <portolan/helpers.h>
+#include <portolan/nested.h>
 #include <portolan/portolan.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define UNUSED __attribute__((unused))
@@ -32,6 +37,9 @@ enum { BYTES = 4096 };
 
 typedef struct subject_plugin {
     portolan_host *host;
+    const portolan_nested_table *nested;
+    pthread_t worker;
+    atomic_int has_served, is_over, sleepers;
     char greeting[256];
 } subject_plugin;
 
@@ -45,7 +53,16 @@ typedef struct subject_load {
     pthread_t thread;
     int has_thread;
     void *shared;
-    int has_finished, is_paused, stage;
+    portolan_challenge challenge;
+    int was_rejected, has_finished;
+    int *cell;
+    pthread_mutex_t lock;
+    size_t length;
+    int64_t total;
+    int stage, runs, has_responded, is_paused, is_asking, is_over, repeats, was_held, pauses;
+    atomic_int is_held;
+    void *ahead;
+    struct timespec paused;
     char text[512];
 } subject_load;
 
@@ -55,377 +72,8 @@ static int is_host(const subject_load *load, const char *host) {
     return portolan_equal(load->request->host, (portolan_string){ host, strlen(host) });
 }
 
-/* ---- the load ---- */
-
-#ifdef REG_04
-static char shared_greeting[256];
-#endif
-
-static size_t compose(subject_load *load) {
-    portolan_string name = load->request->path;
-    if (name.length > 0) name = (portolan_string){ name.bytes + 1, name.length - 1 };
-#ifdef REG_04
-    const char *greeting = shared_greeting;
-#else
-    const char *greeting = load->plugin->greeting;
-#endif
-    int length = snprintf(load->text, sizeof load->text, "%s %.*s\n", greeting, (int)(name.length > 128 ? 128 : name.length), name.bytes);
-    return (size_t)length;
-}
-
-static void fail(subject_load *load, portolan_code code, const char *message) {
-    portolan_error error = { .size = sizeof error, .code = code, .message = { message, strlen(message) } };
-#ifdef ERR_01
-    error.code = PORTOLAN_ERROR_IO_FAILED;
-#endif
-#ifdef ERR_02
-    error.message = (portolan_string)PORTOLAN_TEXT("one line\nand another");
-#endif
-#ifdef ERR_02b
-    error.message = (portolan_string){ "", 0 };
-#endif
-#ifdef ERR_03
-    error.code = -99;
-#endif
-#ifdef ERR_05
-    error.message = load->request->url;
-#endif
-#ifdef DESC_05c
-    error.size = 8;
-#endif
-#ifdef ORDER_11
-    // Not the constant itself, which compilers refuse.
-    const portolan_error *volatile none = NULL;
-    load->client->did_fail(load->client, none);
-    return;
-#endif
-    load->client->did_fail(load->client, &error);
-}
-
-static portolan_response response_of(int64_t length) {
-    portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .text_encoding = PORTOLAN_TEXT("utf-8"),
-                                   .expected_length = length };
-#ifdef BODY_09
-    response.mime_type = (portolan_string)PORTOLAN_TEXT("text/plain;charset=utf-8");
-#endif
-#ifdef BODY_09b
-    response.text_encoding = (portolan_string)PORTOLAN_TEXT("utf 8");
-#endif
-#ifdef BODY_11
-    response.url = (portolan_string)PORTOLAN_TEXT("relative/path");
-#endif
-#ifdef BODY_02
-    if (length > 0) response.expected_length = length + 1;
-#endif
-#ifdef ORDER_13b
-    response.status = 150;
-#endif
-#ifdef CACHE_01
-    response.storage = 7;
-#endif
-#ifdef SEC_08
-    static const portolan_field wrong = { PORTOLAN_TEXT("two words"), PORTOLAN_TEXT("value") };
-    response.fields = &wrong;
-    response.field_count = 1;
-#endif
-#ifdef SEC_08b
-    static const portolan_field wrong = { PORTOLAN_TEXT("X-Name"), PORTOLAN_TEXT("value\r\nX-Other: value") };
-    response.fields = &wrong;
-    response.field_count = 1;
-#endif
-#ifdef DESC_05f
-    static const portolan_field wrong = { PORTOLAN_TEXT("X-Name"), { "value", (size_t)-1 } };
-    response.fields = &wrong;
-    response.field_count = 1;
-#endif
-#ifdef LIFE_10
-    static atomic_int count;
-    if (atomic_fetch_add(&count, 1) % 2) response.suggested_name = (portolan_string)PORTOLAN_TEXT("another");
-#endif
-    return response;
-}
-
-static portolan_flow respond(subject_load *load, int64_t length) {
-    portolan_client *client = load->client;
-    portolan_response response = response_of(length);
-#ifdef ORDER_10
-    client->cached_response_is_valid(client, NULL);
-#endif
-#ifdef DESC_05d
-    response.fields = (const portolan_field *)(uintptr_t)8;
-    response.field_count = 3;
-#endif
-    portolan_flow flow = client->did_receive_response(client, &response);
-#ifdef ORDER_08
-    flow = client->did_receive_response(client, &response);
-#endif
-#ifdef ORDER_13
-    response.status = 103;
-    client->did_receive_interim(client, &response);
-#endif
-#ifdef ORDER_07
-    if (flow == PORTOLAN_STOPPED)
-        for (;;) pause();
-#endif
-    return flow;
-}
-
-#ifdef BODY_03
-static char lent[512];
-static void *scribble(void *length) {
-    pause_for(1);
-    lent[(size_t)(uintptr_t)length - 1] ^= 1;
-    return NULL;
-}
-#endif
-
-static UNUSED portolan_flow deliver_bytes(subject_load *load, const char *text, size_t length) {
-    portolan_client *client = load->client;
-#ifdef BODY_03
-    pthread_t thread;
-    memcpy(lent, text, length);
-    pthread_create(&thread, NULL, scribble, (void *)(uintptr_t)length);
-    portolan_flow flow = client->did_load(client, lent, length);
-    pthread_join(thread, NULL);
-    return flow;
-#elif defined(BODY_04)
-    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    mprotect(pages + 4096, 4096, PROT_NONE);
-    memcpy(pages + 4096 - length, text, length);
-    portolan_flow flow = client->did_load(client, pages + 4096 - length, length + 1);
-    munmap(pages, 8192);
-    return flow;
-#elif defined(LIFE_09)
-    static size_t place;
-    place = 0;
-    portolan_flow flow = PORTOLAN_CONTINUE;
-    while (place < length && flow != PORTOLAN_STOPPED) {
-        size_t start = place;
-        flow = client->did_load(client, text + start, 1);
-        place++;
-    }
-    return flow;
-#else
-    portolan_flow flow = client->did_load(client, text, length / 2);
-    if (flow == PORTOLAN_STOPPED) return flow;
-    return client->did_load(client, text + length / 2, length - length / 2);
-#endif
-}
-
-static void finish(subject_load *load) {
-    load->client->did_finish(load->client);
-#ifdef ORDER_02
-    load->client->did_finish(load->client);
-#endif
-#ifdef ORDER_02c
-    portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_UNKNOWN, .message = PORTOLAN_TEXT("it failed after its end") };
-    load->client->did_fail(load->client, &error);
-#endif
-#ifdef ORDER_03
-    load->client->did_reach(load->client, PORTOLAN_FIRST_BYTE);
-#endif
-}
-
-#ifdef ORDER_05
-static void *reach(void *load) {
-    portolan_client *client = ((subject_load *)load)->client;
-    for (int i = 0; i < 4; i++) client->did_reach(client, PORTOLAN_CONNECTED);
-    return NULL;
-}
-#endif
-
-#ifdef THREAD_01
-static void *reach_outside(void *load) {
-    portolan_client *client = ((subject_load *)load)->client;
-    client->did_reach(client, PORTOLAN_CONNECTED);
-    return NULL;
-}
-#endif
-
-static void serve_text(subject_load *load) {
-    size_t length = compose(load);
-#ifdef ERR_06
-    puts("subject: serving");
-    fflush(stdout);
-#endif
-#ifdef ERR_06b
-    fprintf(stderr, "subject: serving\n");
-#endif
-#ifdef THREAD_01
-    pthread_t outside;
-    pthread_create(&outside, NULL, reach_outside, load);
-    pthread_join(outside, NULL);
-#endif
-#ifdef ORDER_05
-    pthread_t thread;
-    pthread_create(&thread, NULL, reach, load);
-    for (int i = 0; i < 4; i++) load->client->did_reach(load->client, PORTOLAN_FIRST_BYTE);
-    pthread_join(thread, NULL);
-#endif
-#ifdef ORDER_01
-    portolan_client *client = load->client;
-    client->did_load(client, load->text, length);
-    if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
-    finish(load);
-    return;
-#endif
-    if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
-    if (deliver_bytes(load, load->text, length) == PORTOLAN_STOPPED) return;
-#ifdef LIFE_05
-    mprotect(load->shared, 4096, PROT_NONE);
-#endif
-#ifdef ORDER_02b
-    return;
-#endif
-    finish(load);
-}
-
-static void serve_bytes(subject_load *load) {
-    unsigned char bytes[BYTES];
-    for (int i = 0; i < BYTES; i++) bytes[i] = (unsigned char)i;
-#ifdef BODY_01
-    bytes[BYTES - 1] ^= 1;
-#endif
-    if (respond(load, BYTES) == PORTOLAN_STOPPED) return;
-    size_t length = BYTES;
-#ifdef BODY_02b
-    length--;
-#endif
-    if (load->client->did_load(load->client, bytes, length) == PORTOLAN_STOPPED) return;
-    finish(load);
-}
-
-static void serve_empty(subject_load *load) {
-#ifdef LIFE_02
-    for (;;) pause();
-#endif
-#ifdef BODY_06
-    fail(load, PORTOLAN_ERROR_NOT_FOUND, "there is nothing in it");
-    return;
-#endif
-    if (respond(load, 0) == PORTOLAN_STOPPED) return;
-    finish(load);
-}
-
-static void serve_echo(subject_load *load) {
-    portolan_client *client = load->client;
-    char piece[1024];
-    UNUSED int64_t total = 0;
-    int64_t count;
-    if (respond(load, load->request->body_length) == PORTOLAN_STOPPED) return;
-    while ((count = client->read_body(client, piece, sizeof piece)) > 0) {
-        total += count;
-#ifdef ORDER_09
-        client->did_send(client, count);
-#elif defined(ORDER_09b)
-        client->did_send(client, total + 1);
-#else
-        client->did_send(client, total);
-#endif
-        if (client->did_load(client, piece, (size_t)count) == PORTOLAN_STOPPED) return;
-    }
-    if (count == 0) finish(load);
-}
-
-static void serve_redirect(subject_load *load) {
-    portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT(SCHEME "://text/there") };
-    portolan_response response = response_of(0);
-#ifdef REDIR_01
-    to.url = (portolan_string)PORTOLAN_TEXT("/text/there");
-#endif
-#ifdef DESC_05e
-    to.size = 4;
-#endif
-    portolan_flow flow = load->client->was_redirected(load->client, &to, &response);
-#ifdef ORDER_04
-    load->client->did_reach(load->client, PORTOLAN_FIRST_BYTE);
-#endif
-#ifdef ORDER_04b
-    return;
-#endif
-    if (flow == PORTOLAN_STOPPED) return;
-    if (respond(load, 0) == PORTOLAN_STOPPED) return;
-    finish(load);
-}
-
-static void serve_hang(subject_load *load) {
-    if (respond(load, -1) == PORTOLAN_STOPPED) return;
-    struct pollfd waiting = { .fd = load->pipe[0], .events = POLLIN };
-    poll(&waiting, 1, -1);
-}
-
-static void serve_cut(subject_load *load) {
-    if (respond(load, 20) == PORTOLAN_STOPPED) return;
-    if (load->client->did_load(load->client, "half of it", 10) == PORTOLAN_STOPPED) return;
-#ifdef BODY_10
-    finish(load);
-    return;
-#endif
-    fail(load, PORTOLAN_ERROR_TRUNCATED, "the body ends after 10 bytes of 20");
-}
-
-static void run(void *pointer) {
-    subject_load *load = pointer;
-    load->is_started = 1;
-    if (is_host(load, "text")) serve_text(load);
-    else if (is_host(load, "bytes")) serve_bytes(load);
-    else if (is_host(load, "empty")) serve_empty(load);
-    else if (is_host(load, "echo")) serve_echo(load);
-    else if (is_host(load, "redirect")) serve_redirect(load);
-    else if (is_host(load, "hang")) serve_hang(load);
-    else if (is_host(load, "cut")) serve_cut(load);
-    else fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "://text/NAME");
-#ifdef LIFE_07
-    close(load->descriptor);
-#endif
-#ifdef ORDER_12
-    pause_for(0);
-#endif
-}
-
-static UNUSED void stop(void *pointer) {
-    subject_load *load = pointer;
-#ifdef LIFE_05
-    if (is_host(load, "text")) *(volatile char *)load->shared = 1;
-#endif
-    if (write(load->pipe[1], "x", 1) < 0) abort();
-}
-
-/* ---- event-driven ---- */
-
-static void pump(subject_load *load) {
-    size_t length = compose(load);
-    while (!load->is_paused && load->stage < 3) {
-        portolan_flow flow = PORTOLAN_CONTINUE;
-        switch (load->stage++) {
-        case 0:
-            if (!is_host(load, "text")) {
-                load->stage = 3;
-                fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "-events://text/NAME");
-                return;
-            }
-            flow = respond(load, (int64_t)length);
-            break;
-        case 1: flow = load->client->did_load(load->client, load->text, length); break;
-        case 2: finish(load); return;
-        }
-        if (flow == PORTOLAN_STOPPED) load->stage = 3;
-        if (flow == PORTOLAN_PAUSE) load->is_paused = 1;
-    }
-}
-
-static void start(void *load) {
-    ((subject_load *)load)->is_started = 1;
-#ifdef LIFE_03
-    pause_for(80);
-#endif
-    pump(load);
-}
-static void woken(void *load) { pump(load); }
-static void resume(void *load) {
-    ((subject_load *)load)->is_paused = 0;
-    pump(load);
-}
+#include "loads.h"
+#include "turns.h"
 
 /* ---- from make to destroy ---- */
 
@@ -461,9 +109,44 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
         refusal->give(refusal, &error);
         return NULL;
     }
+#ifdef FUZZ_01
+    if (request->host.length > 40) abort();
+#endif
+#ifdef FUZZ_02
+    if (request->path.length > 200) abort();
+#endif
+#ifdef FUZZ_03
+    if (request->method.length > 16) abort();
+#endif
+#ifdef PROP_03
+    static const char *kept;
+    if (kept && kept[0] == 7) return NULL;
+    for (size_t i = 0; i < request->property_count; i++) {
+        if (request->properties[i].kind == PORTOLAN_KIND_TEXT) kept = request->properties[i].bytes.bytes;
+    }
+#endif
     subject_load *load = calloc(1, sizeof *load);
     *load = (subject_load){ .request = request, .client = client, .plugin = plugin };
-    if (pipe2(load->pipe, O_CLOEXEC) != 0) abort();
+#ifdef SEC_06
+    int has_pipe = pipe(load->pipe) == 0;
+#else
+    int has_pipe = pipe2(load->pipe, O_CLOEXEC) == 0;
+#endif
+    if (!has_pipe) {
+#ifdef FAULT_02
+        abort();
+#endif
+        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NO_RESOURCES, .message = PORTOLAN_TEXT("no pipe can be made") };
+        free(load);
+        refusal->give(refusal, &error);
+        return NULL;
+    }
+#ifdef THREAD_06
+    pthread_mutex_lock(&of_all);
+    pthread_mutex_unlock(&of_all);
+#endif
+    load->cell = &load->has_finished;
+    pthread_mutex_init(&load->lock, NULL);
 #ifdef LIFE_01
     client->did_reach(client, PORTOLAN_CONNECTED);
 #endif
@@ -496,7 +179,14 @@ static void destroy(void *pointer) {
     static atomic_int count;
     if (atomic_fetch_add(&count, 1) == 0) pause_for(1100);
 #endif
+    load->is_held = 0;
+    load->plugin->has_served = 1;
+#ifdef FLOW_10
+    if (load->was_held) held_loads--;
+#endif
     if (load->has_thread) pthread_join(load->thread, NULL);
+    free(load->ahead);
+    pthread_mutex_destroy(&load->lock);
     close(load->pipe[0]);
     close(load->pipe[1]);
 #ifdef LIFE_05
@@ -599,6 +289,23 @@ static UNUSED void *refuse(portolan_refusal *refusal, portolan_string message) {
     return NULL;
 }
 
+#ifdef THREAD_08
+static void *work(void *pointer) {
+    subject_plugin *plugin = pointer;
+    while (!plugin->is_over) {
+        if (!plugin->has_served) pause_for(1);
+    }
+    return NULL;
+}
+#endif
+
+#ifdef UNLOAD_01
+static void *sleep_on(void *nothing) {
+    for (;;) pause();
+    return nothing;
+}
+#endif
+
 static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
     const portolan_property *greeting = portolan_find_property(host->settings, host->setting_count, PORTOLAN_STRING("greeting"));
 #ifdef REG_03
@@ -636,6 +343,20 @@ static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
 #endif
     subject_plugin *plugin = calloc(1, sizeof *plugin);
     plugin->host = host;
+    plugin->nested = host->extension(host, PORTOLAN_NESTED);
+#ifdef LOAD_04
+    instances_are_alive = 1;
+#endif
+#ifdef THREAD_08
+    if (pthread_create(&plugin->worker, NULL, work, plugin) != 0) abort();
+#endif
+#ifdef UNLOAD_01
+    pthread_t sleeper;
+    if (pthread_create(&sleeper, NULL, sleep_on, NULL) == 0) pthread_detach(sleeper);
+#endif
+#ifdef FUZZ_05
+    if (greeting && greeting->bytes.length > 64) abort();
+#endif
     snprintf(plugin->greeting, sizeof plugin->greeting, "%.200s", greeting ? greeting->bytes.bytes : "Hello");
 #ifdef REG_04
     memcpy(shared_greeting, plugin->greeting, sizeof shared_greeting);
@@ -653,6 +374,20 @@ static void *log_late(void *host) {
 
 static void deinit(void *pointer) {
     subject_plugin *plugin = pointer;
+#ifdef UNLOAD_03
+    pause_for(1200);
+#endif
+#ifdef LEAK_03
+    plugin->is_over = 1;
+    while (plugin->sleepers > 0) pause_for(1);
+#endif
+#ifdef THREAD_08
+    plugin->is_over = 1;
+    pthread_join(plugin->worker, NULL);
+#endif
+#ifdef LOAD_04
+    instances_are_alive = 0;
+#endif
 #ifdef REG_07
     pthread_t thread;
     if (pthread_create(&thread, NULL, log_late, plugin->host) == 0) pthread_detach(thread);
@@ -674,7 +409,8 @@ static const portolan_load_table blocking = { .size = sizeof blocking, .run = ru
                                               .stop = stop,
 #endif
 };
-static const portolan_load_table of_events = { .size = sizeof of_events, .start = start, .resume = resume, .woken = woken, .destroy = destroy };
+static const portolan_load_table of_events = { .size = sizeof of_events, .start = start, .resume = resume, .woken = woken,
+                                               .answered = answered, .stop = stop_turns, .destroy = destroy };
 
 static const portolan_string schemes[] = { PORTOLAN_TEXT(SCHEME), PORTOLAN_TEXT(SCHEME) };
 static const portolan_string event_schemes[] = { PORTOLAN_TEXT(SCHEME "-events") };

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// CANCEL: loads that nobody wants any more.
+extension ConformanceCheck {
+    static let cancellation: [ConformanceCheck] = [
+        ConformanceCheck("CANCEL-01") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                let count = try trial.perform(request, of: instance, Trial.script(for: load)).events.count
+                for index in 0..<min(count, 8) {
+                    // That it comes to rest is ORDER-07's.
+                    guard let record = try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) else { return }
+                    guard let late = record.toldAfterStop.first else { continue }
+                    let place = late.within == .stop ? "from within stop" : "after stop had returned"
+                    trial.fail("'\(load.url)': \(late.call.function) was called \(place), at its event \(index + 1)")
+                }
+            }
+        },
+        ConformanceCheck("CANCEL-02") { trial throws(Unjudged) in
+            var random = SplitMix(seed: trial.seed)
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                for _ in 0..<32 {
+                    let made = try trial.make(request, of: instance, Trial.script(for: load))
+                    try made.start()
+                    Patience.watch(.microseconds(Int64(random.next() % 4000)))
+                    made.stop()
+                    if trial.settled(made, within: .seconds(1)) == nil {
+                        return trial.fail("'\(load.url)' did not come to rest within a second after a stop between two events")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("CANCEL-03") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(Unjudged) in
+                let slot = Mutex<JudgedLoad?>(nil)
+                let returned = Monitor<Bool?>(nil)
+                let stuck = Mutex<String?>(nil)
+                for index in 0..<3 {
+                    var script = Trial.script(for: load)
+                    script.whileDelivering = { event, call in
+                        guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
+                        returned.withLock { $0 = nil }
+                        if made.stopsElsewhere(returned) { stuck.withLock { $0 = call.function } }
+                    }
+                    let made = try trial.make(request, of: instance, script)
+                    slot.withLock { $0 = made }
+                    try made.start()
+                    _ = trial.settled(made, within: trial.patience)
+                    guard let function = stuck.withLock({ $0 }) else { continue }
+                    trial.fail("'\(load.url)': a stop on another thread did not return for a second while \(function) ran")
+                    break
+                }
+                slot.withLock { $0 = nil }
+            }
+        },
+        ConformanceCheck("CANCEL-04") { trial throws(Unjudged) in
+            var seen = false
+            for scenario in [ConformanceRule.Scenario.succeeds, .hangs] {
+                // `try?` because a manifest without a URL that hangs has others.
+                guard let loads = try? trial.loads(scenario) else { continue }
+                let instance = try trial.instance()
+                for load in loads {
+                    let request = try trial.request(load.url)
+                    guard let record = try trial.stopped(request, of: instance, atEvent: 0, Trial.script(for: load)) else { continue }
+                    for turn in record.turnTimes where turn.function == .stop {
+                        seen = true
+                        if turn.time > .milliseconds(100) { trial.fail("'\(load.url)': stop returned after \(Words.time(turn.time))") }
+                    }
+                }
+                if trial.areAllIdle { instance.end() }
+            }
+            if !seen { throw Unjudged("it does not apply: no load has a function stop") }
+        },
+        ConformanceCheck("CANCEL-05") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                func stopSome() throws(Unjudged) {
+                    for index in 0..<2 {
+                        guard try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) != nil else {
+                            throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                        }
+                    }
+                }
+                try stopSome()
+                let before = ProcessCensus.taken()
+                for _ in 0..<3 { try stopSome() }
+                let left = ProcessCensus.settledAdditions(since: before, within: .seconds(1))
+                trial.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })
+            }
+        },
+        ConformanceCheck("CANCEL-06") { trial throws(Unjudged) in
+            try trial.eachLoad(.challenges) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.decision = .never
+                try trial.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge")
+            }
+        },
+        ConformanceCheck("CANCEL-07") { trial throws(Unjudged) in
+            var isJudged = false
+            try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
+                let (request, plain) = try trial.upload(load, Trial.pieces, length: nil)
+                var script = plain
+                script.bodySource = .silent
+                isJudged = try trial.expectRest(load, request, of: instance, script, waitingIn: "read_body") || isJudged
+            }
+            if !isJudged { throw Unjudged("no load of the manifest reads its upload body") }
+        },
+        ConformanceCheck("CANCEL-09") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                let alone = LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
+                let other = try trial.make(request, of: instance, Trial.script(for: load))
+                _ = try trial.stopped(request, of: instance, atEvent: 0, Trial.script(for: load))
+                try other.start()
+                guard let record = trial.settled(other, within: trial.patience) else {
+                    return trial.fail("'\(load.url)' did not end, made before another load of it was stopped")
+                }
+                let found = LoadResult(record)
+                if found != alone {
+                    trial.fail("'\(load.url)' gives \(found.words) where another load of it was stopped, else \(alone.words)")
+                }
+            }
+        },
+    ]
+}
+
+extension Trial {
+    /// Fails where a load that waits in a call of the client's does not come to rest within a second of a stop, or ends itself afterwards.
+    ///
+    /// - Returns: whether it came to wait there.
+    @discardableResult
+    fileprivate func expectRest(
+        _ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance, _ script: ClientScript, waitingIn function: String
+    ) throws(Unjudged) -> Bool {
+        let made = try make(request, of: instance, script)
+        try made.start()
+        let isWaiting: Bool? = made.client.state.wait(atMost: patience) { state in
+            state.isWaiting ? true : state.hasEnded ? false : nil
+        }
+        made.stop()
+        guard let record = settled(made, within: .seconds(1)) else {
+            fail("'\(load.url)' went on for a second after a stop that came while \(function) waited")
+            return true
+        }
+        guard isWaiting == true else { return false }
+        if let late = record.toldAfterStop.first {
+            fail("'\(load.url)': \(late.call.function) came after a stop while \(function) waited")
+        }
+        return true
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// CHAL: questions for a credential, and what becomes of the answers.
+extension ConformanceCheck {
+    static let challenges: [ConformanceCheck] = [
+        ConformanceCheck("CHAL-01") { trial throws(Unjudged) in
+            try trial.eachAsked { load, _, record, _ throws(Unjudged) in
+                for given in record.challenges {
+                    guard let challenge = given.value else {
+                        trial.fail("'\(load.url)': did_receive_challenge was given no readable challenge")
+                        continue
+                    }
+                    for flaw in challenge.flaws { trial.fail("'\(load.url)': \(flaw)") }
+                }
+            }
+        },
+        ConformanceCheck("CHAL-02") { trial throws(Unjudged) in
+            try trial.eachAsked { load, request, record, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.decision = .later
+                guard let later = try trial.settled(request, of: instance, script) else {
+                    return trial.fail("'\(load.url)' did not end after an answer that came later")
+                }
+                let (found, expected) = (LoadResult(later), LoadResult(record))
+                if found != expected {
+                    trial.fail("'\(load.url)' gives \(found.words) for an answer that came later, and \(expected.words) for one at once")
+                }
+            }
+        },
+        ConformanceCheck("CHAL-03") { trial throws(Unjudged) in
+            try trial.eachCredential { load, request, _, instance throws(Unjudged) in
+                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+                if !record.didFinish {
+                    trial.fail("'\(load.url)' was answered with the manifest's credential, and came to \(LoadResult(record).words)")
+                }
+                let spaces = record.challenges.compactMap { $0.value?.space }
+                if Set(spaces).count < spaces.count {
+                    trial.fail("'\(load.url)' was answered with the manifest's credential, and asked again")
+                }
+            }
+        },
+        ConformanceCheck("CHAL-04") { trial throws(Unjudged) in
+            try trial.eachCredential { load, request, credential, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.answer = { count in
+                    .use(user: credential.username, password: count == 0 ? credential.password + "-wrong" : credential.password)
+                }
+                let asked = try trial.perform(request, of: instance, script).challenges.compactMap(\.value)
+                guard asked.count > 1 else { return trial.fail("'\(load.url)' took a wrong password, or did not ask again") }
+                if asked[1].failureCount != asked[0].failureCount + 1 {
+                    trial.fail(
+                        "'\(load.url)': the failure count was \(asked[0].failureCount), and after a wrong password \(asked[1].failureCount)"
+                    )
+                }
+                if !asked[1].hasPrevious { trial.fail("'\(load.url)': the second question does not say why the first answer failed") }
+            }
+        },
+        ended("CHAL-05", by: .cancel) { _, code in
+            code == LoadError.Code.authenticationCancelled.rawValue ? nil : "its question was cancelled"
+        },
+        ended("CHAL-06", by: .without) { record, code in
+            record.didFinish || code == LoadError.Code.authenticationRequired.rawValue ? nil : "it was told to go on without a credential"
+        },
+        ConformanceCheck("CHAL-07") { trial throws(Unjudged) in
+            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.answer = { $0 < 10 ? .rejectSpace : .cancel }
+                let record = try trial.perform(request, of: instance, script)
+                let spaces = record.challenges.compactMap { $0.value?.space }
+                if Set(spaces).count < spaces.count {
+                    trial.fail("'\(load.url)' asks for a space again that was rejected")
+                } else if !record.didFinish, record.failure?.value?.code != LoadError.Code.authenticationRequired.rawValue {
+                    trial.fail(
+                        "'\(load.url)': every space was rejected, and it came to \(LoadResult(record).words), not authenticationRequired")
+                }
+            }
+        },
+        ConformanceCheck("CHAL-09") { trial throws(Unjudged) in
+            let (user, password) = ("judge-u5er", "judge-s3cret")
+            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.answer = { $0 < 10 ? .use(user: user, password: password) : .cancel }
+                let record = try trial.perform(request, of: instance, script)
+                for (place, bytes) in record.texts where String(decoding: bytes, as: UTF8.self).contains(password) {
+                    trial.fail("'\(load.url)': \(place) shows the password that a question was answered with")
+                }
+                let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
+                if !logged.isEmpty { trial.fail("'\(load.url)': a log line shows the password that a question was answered with") }
+            }
+        },
+        ConformanceCheck("CHAL-10") { trial throws(Unjudged) in
+            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.answer = { $0 < 100 ? .use(user: "judge-u5er", password: "judge-s3cret") : .cancel }
+                let record = try trial.perform(request, of: instance, script)
+                if record.challenges.count > 100 {
+                    trial.fail("'\(load.url)' asked a hundred times, and went on asking")
+                } else if record.didFinish {
+                    throw Unjudged("'\(load.url)' takes any credential")
+                }
+            }
+        },
+    ]
+
+    /// Answers every question in one way, and looks at the end.
+    ///
+    /// - Parameter look: the code is that of the error; says what was asked of the load where it did not come to that.
+    private static func ended(
+        _ id: String, by answer: ClientScript.ChallengeAnswer, _ look: @escaping @Sendable (LoadRecord, Int32?) -> String?
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { trial throws(Unjudged) in
+            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.answer = { _ in answer }
+                guard let record = try trial.settled(request, of: instance, script) else {
+                    return trial.fail("'\(load.url)' did not end; every question was answered the same")
+                }
+                if let words = look(record, record.failure?.value?.code) {
+                    trial.fail("'\(load.url)': \(words), and it came to \(LoadResult(record).words)")
+                }
+            }
+        }
+    }
+}
+
+extension Trial {
+    /// Calls `body` with each load that asks for something, and what came of it with the manifest's answer.
+    fileprivate func eachAsked(
+        _ body: (ConformanceLoad, Request, LoadRecord, JudgedInstance) throws(Unjudged) -> Void
+    ) throws(Unjudged) {
+        try eachLoad(.challenges) { load, request, instance throws(Unjudged) in
+            let record = try perform(request, of: instance, Self.script(for: load))
+            guard !record.challenges.isEmpty else { throw Unjudged("'\(load.url)' is tagged challenges, and asked for nothing") }
+            try body(load, request, record, instance)
+        }
+    }
+
+    /// Calls `body` with each load whose credential the manifest names.
+    fileprivate func eachCredential(
+        _ body: (ConformanceLoad, Request, ConformanceLoad.Credential, JudgedInstance) throws(Unjudged) -> Void
+    ) throws(Unjudged) {
+        var count = 0
+        try eachLoad(.challenges) { load, request, instance throws(Unjudged) in
+            guard let credential = load.credential else { return }
+            count += 1
+            try body(load, request, credential, instance)
+        }
+        if count == 0 { throw Unjudged("the manifest names no credential") }
+    }
+}
+
+extension LoadRecord {
+    fileprivate var challenges: [Given<GivenChallenge>] {
+        calls.compactMap { if case .challenge(let challenge) = $0.call { challenge } else { nil } }
+    }
+
+    /// Every text that it gave back, and where it stood.
+    fileprivate var texts: [(place: String, bytes: [UInt8])] {
+        var texts: [(String, [UInt8])] = []
+        for call in calls {
+            switch call.call {
+            case .response(let response), .interim(let response):
+                guard let response = response.value else { continue }
+                texts.append(("the response's URL", response.url.bytes ?? []))
+                for field in response.fields ?? [] { texts.append(("the field \(field.name.quoted)", field.value.bytes ?? [])) }
+            case .redirect(let change, _): texts.append(("the redirect's URL", change.value?.url.bytes ?? []))
+            case .failure(let error):
+                guard let error = error.value else { continue }
+                for message in [error.message] + error.causes.map(\.message) { texts.append(("the error", message.bytes ?? [])) }
+            default: break
+            }
+        }
+        return texts
+    }
+}
+
+extension GivenChallenge {
+    /// Where one answer holds.
+    struct Space: Hashable {
+        let method, port: Int32
+        let isProxy: Bool
+        let protocolName, host, realm: GivenText
+    }
+
+    var space: Space {
+        Space(method: method, port: port, isProxy: isProxy, protocolName: protocolName, host: host, realm: realm)
+    }
+
+    fileprivate var flaws: [String] {
+        var flaws: [String] = []
+        if !(1...3).contains(method) { flaws.append("the challenge's method is \(method)") }
+        if !(-1...65535).contains(port) { flaws.append("the challenge's port is \(port)") }
+        if failureCount < 0 { flaws.append("the challenge's failure count is \(failureCount)") }
+        for (name, text) in [("protocol", protocolName), ("host", host)] where text.text == nil {
+            flaws.append("the challenge's \(name) is \(text.quoted)")
+        }
+        if realm.bytes != nil, realm.text == nil { flaws.append("the challenge's realm is \(realm.quoted)") }
+        return flaws
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// FAULT, and SEC-04: a place that refuses what it usually gives.
+extension ConformanceCheck {
+    static let faults: [ConformanceCheck] = [
+        ConformanceCheck("SEC-04") { trial throws(Unjudged) in
+            let names = ["HOME", "TMPDIR", "LC_ALL", "LANG", "PATH", "LD_LIBRARY_PATH"]
+            let hostile = [nil, "/nonexistent\n", "xx_XX.nothing", String(repeating: "x", count: 4096), "", "/nonexistent"]
+            let before = names.map { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+            let usual = try trial.results()
+            func set(_ values: [String?]) {
+                for (name, value) in zip(names, values) {
+                    if let value { unsafe setenv(name, value, 1) } else { unsafe unsetenv(name) }
+                }
+            }
+            set(hostile)
+            defer { set(before) }
+            let found = try trial.results()
+            for (index, load) in try trial.loads(.succeeds).enumerated() where found[index] != usual[index] {
+                trial.fail("'\(load.url)' gives \(found[index].words) in a hostile environment, and \(usual[index].words) else")
+            }
+        },
+        ConformanceCheck("FAULT-02") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let loads = try trial.loads(.succeeds)
+            let alone = try loads.map { load throws(Unjudged) in
+                LoadResult(try trial.perform(trial.request(load.url), of: instance, Trial.script(for: load)))
+            }
+            var limit = rlimit()
+            guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+                throw Unjudged("the limit can't be read")
+            }
+            for free in 0..<3 {
+                // The lowest number that is free is that of the next descriptor.
+                let next = dup(0)
+                close(next)
+                var none = limit
+                none.rlim_cur = rlim_t(Int(next) + free)
+                guard next >= 0, unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none) == 0 else {
+                    throw Unjudged("the limit of descriptors can't be set")
+                }
+                defer { _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) }
+                for (index, load) in loads.enumerated() {
+                    guard let record = try trial.settled(trial.request(load.url), of: instance, Trial.script(for: load)) else {
+                        trial.fail("'\(load.url)' did not end where \(Words.count(free, "descriptor")) could be opened")
+                        continue
+                    }
+                    let found = LoadResult(record)
+                    if found != alone[index], record.failure?.value == nil {
+                        trial.fail(
+                            "'\(load.url)' gives \(found.words) where \(Words.count(free, "descriptor")) could be opened, and no error")
+                    }
+                }
+            }
+            if trial.areAllIdle { instance.end() }
+        },
+        ConformanceCheck("FAULT-04") { trial throws(Unjudged) in
+            let usual = try trial.results()
+            // No SA_RESTART: what waits comes back with EINTR, on every thread but these two, each millisecond.
+            var (action, old) = (sigaction(), sigaction())
+            unsafe action.__sigaction_handler.sa_handler = { _ in }
+            guard unsafe sigaction(SIGUSR2, &action, &old) == 0 else { throw Unjudged("no handler of signals could be set") }
+            let judge = portolan_thread_number()
+            let state = Monitor((isOver: false, hasEnded: false))
+            do throws(LoadError) {
+                try PlatformThread.start {
+                    while !state.withLock(\.isOver) {
+                        for thread in ProcessCensus.threads() where thread != judge && thread != portolan_thread_number() {
+                            _ = portolan_signal_thread(thread, SIGUSR2)
+                        }
+                        Patience.watch(.milliseconds(1))
+                    }
+                    state.signalling { $0.hasEnded = true }
+                }
+            } catch {
+                throw Unjudged(error.message)
+            }
+            defer {
+                state.withLock { $0.isOver = true }
+                state.wait { $0.hasEnded ? () : nil }
+                unsafe sigaction(SIGUSR2, &old, nil)
+            }
+            for _ in 0..<3 {
+                let found = try trial.results()
+                for (index, load) in try trial.loads(.succeeds).enumerated() where found[index] != usual[index] {
+                    trial.fail(
+                        "'\(load.url)' gives \(found[index].words) where signals interrupt its calls, and \(usual[index].words) else")
+                }
+            }
+        },
+    ]
+}
+
+extension Trial {
+    /// What each load that succeeds comes to, in an instance of its own.
+    fileprivate func results() throws(Unjudged) -> [LoadResult] {
+        let instance = try instance()
+        var results: [LoadResult] = []
+        for load in try loads(.succeeds) {
+            results.append(LoadResult(try perform(request(load.url), of: instance, Self.script(for: load))))
+        }
+        instance.end()
+        return results
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// FLOW: a reader that has no room, and one that wants no more.
+extension ConformanceCheck {
+    static let flow: [ConformanceCheck] = [
+        paused("FLOW-01") { $0 != .finish },
+        compared("FLOW-02", "a pause at each delivery", { $0.pauses = .each }, with: { _ in }),
+        compared(
+            "FLOW-03", "pauses of 300 ms",
+            { script in
+                script.pauses = .each
+                script.pauseTime = .milliseconds(300)
+            }, with: { $0.pauses = .each }),
+        ConformanceCheck("FLOW-04") { trial throws(Unjudged) in
+            try trial.eachLoad(.any, isBlocking: false) { load, _, instance throws(Unjudged) in
+                // What waits for something else is what can be resumed unasked.
+                let isUpload = load.tags.contains(.uploads)
+                var (request, script) = try trial.upload(load, isUpload ? Trial.pieces : [], length: isUpload ? Trial.length : 0)
+                if !isUpload { request = try trial.request(load.url) }
+                (script.bodySource, script.decision) = (.slow, .later)
+                let expected = try trial.settled(request, of: instance, script).map { LoadResult($0) }
+                script.resumesUnasked = true
+                let found = try trial.settled(request, of: instance, script).map { LoadResult($0) }
+                if found != expected {
+                    let words = [found, expected].map { $0?.words ?? "no end" }
+                    trial.fail(
+                        "'\(load.url)' gives \(words[0]) where it is resumed after deliveries that did not pause it, else \(words[1])")
+                }
+            }
+        },
+        ConformanceCheck("FLOW-05") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
+                guard let made = try trial.held(request, of: instance, load) else { return }
+                made.stop()
+                guard let record = trial.settled(made, within: trial.shortPatience) else {
+                    return trial.fail("'\(load.url)': it did not come to rest after a stop in a pause")
+                }
+                if let late = record.calls.first(where: { $0.call.isEvent && $0.stage == .stopped && $0.within != .destroy }) {
+                    trial.fail(
+                        "'\(load.url)': \(late.call.function) came from \(late.within?.rawValue ?? "nowhere") after a stop in a pause")
+                }
+            }
+        },
+        ConformanceCheck("FLOW-06") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                let count = try trial.perform(request, of: instance, Trial.script(for: load)).events.count
+                for index in 0..<min(count, 8) {
+                    var script = Trial.script(for: load)
+                    script.stopsAt = index
+                    // That it comes to rest is ORDER-07's.
+                    guard let record = try trial.settled(request, of: instance, script, within: trial.shortPatience) else { return }
+                    guard let late = record.toldAfterStop.first else { continue }
+                    trial.fail("'\(load.url)': \(late.call.function) was called after a call was answered PORTOLAN_STOPPED")
+                }
+            }
+        },
+        paused("FLOW-07") { $0 == .finish },
+        ConformanceCheck("FLOW-08") { trial throws(Unjudged) in
+            try trial.eachLoad(.large, isBlocking: false) { load, request, instance throws(Unjudged) in
+                guard let made = try trial.held(request, of: instance, load) else { return }
+                let before = ProcessCensus.residentBytes()
+                Patience.watch(.milliseconds(500))
+                let growth = ProcessCensus.residentBytes() - before
+                if growth > 32 << 20 { trial.fail("'\(load.url)': memory grew by \(growth >> 20) MiB in a pause of half a second") }
+                made.stop()
+                _ = trial.settled(made, within: trial.shortPatience)
+            }
+        },
+        ConformanceCheck("FLOW-09") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
+                guard let made = try trial.held(request, of: instance, load) else { return }
+                let before = ProcessCensus.processorTime()
+                Patience.watch(.milliseconds(200))
+                let time = ProcessCensus.processorTime() - before
+                if time > .milliseconds(20) { trial.fail("'\(load.url)': a pause of 200 ms took \(Words.time(time)) of processor time") }
+                made.stop()
+                _ = trial.settled(made, within: trial.shortPatience)
+            }
+        },
+        ConformanceCheck("FLOW-10") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
+                let alone = LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
+                guard let made = try trial.held(request, of: instance, load) else { return }
+                let other = try trial.settled(request, of: instance, Trial.script(for: load), within: trial.shortPatience)
+                if other.map({ LoadResult($0) }) != alone {
+                    trial.fail("'\(load.url)': a second load of it did not come to the same while a first one was paused")
+                }
+                made.stop()
+                _ = trial.settled(made, within: trial.shortPatience)
+            }
+        },
+    ]
+
+    /// Pauses each delivery, and looks for those that come all the same.
+    private static func paused(_ id: String, _ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck {
+        ConformanceCheck(id) { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.pauses = .each
+                script.pauseTime = .milliseconds(20)
+                guard let record = try trial.settled(request, of: instance, script) else {
+                    return trial.fail("'\(load.url)' did not end: pauses at each delivery, each resumed after 20 ms")
+                }
+                let early = record.calls.first { $0.stage == .paused && $0.call.isDelivery && isMeant($0.call) && $0.within != .destroy }
+                if let early { trial.fail("'\(load.url)': \(early.call.function) was called in a pause") }
+            }
+        }
+    }
+
+    /// Looks whether a load comes to the same under `condition` as under `usual`.
+    private static func compared(
+        _ id: String, _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
+        with usual: @escaping @Sendable (inout ClientScript) -> Void
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
+                var (script, plain) = (Trial.script(for: load), Trial.script(for: load))
+                usual(&plain)
+                condition(&script)
+                let expected = LoadResult(try trial.perform(request, of: instance, plain))
+                guard let record = try trial.settled(request, of: instance, script) else {
+                    return trial.fail("'\(load.url)' did not end with \(words)")
+                }
+                let found = LoadResult(record)
+                if found != expected { trial.fail("'\(load.url)' gives \(found.words) with \(words), and \(expected.words) without") }
+            }
+        }
+    }
+}
+
+extension Trial {
+    /// A load in a pause that lasts; `nil` where it ended before one.
+    fileprivate func held(_ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad) throws(Unjudged) -> JudgedLoad? {
+        var script = Self.script(for: load)
+        (script.pauses, script.pauseTime) = (.first, nil)
+        let made = try make(request, of: instance, script)
+        try made.start()
+        let isPaused: Bool? = made.client.state.wait(atMost: patience) { state in
+            state.stage == .paused ? true : state.hasEnded ? false : nil
+        }
+        guard isPaused == true else {
+            if isPaused == nil { throw Unjudged("'\(load.url)' delivered nothing within \(Words.time(patience)) (LIFE-02)") }
+            _ = settled(made, within: shortPatience)
+            return nil
+        }
+        return made
+    }
+}

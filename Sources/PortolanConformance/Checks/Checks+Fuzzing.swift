@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// FUZZ: requests, schedules and settings at random.
+extension ConformanceCheck {
+    static let fuzzing: [ConformanceCheck] = [
+        fuzzed("FUZZ-01", count: 1000) { trial, _, random in
+            let schemes = trial.schemes
+            guard !schemes.isEmpty else { return nil }
+            let scheme = schemes[Int(random.next() % UInt64(schemes.count))]
+            let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % 64) + "/" : ""
+            return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
+        },
+        fuzzed("FUZZ-02", count: 400) { _, load, random in
+            Request.parsed(random.mutation(of: load.url))
+        },
+        fuzzed("FUZZ-03", count: 300) { _, load, random in
+            guard var request = Request.parsed(load.url) else { return nil }
+            if let method = HTTPRequest.Method(random.token(1 + random.next() % 40)) { request.method = method }
+            for _ in 0..<random.next() % 20 {
+                if let name = HTTPField.Name(random.token(1 + random.next() % 20)) {
+                    request.fields[name] = random.token(random.next() % 200)
+                }
+            }
+            for _ in 0..<random.next() % 8 {
+                let bytes = (0..<random.next() % 100).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                let values: [PropertyValue] = [
+                    .text(random.token(random.next() % 100)), .bytes(bytes), .integer(Int64(bitPattern: random.next())),
+                    .real(Double(bitPattern: random.next())), .truth(random.next() % 2 == 0),
+                ]
+                request.properties["org.example." + random.token(1 + random.next() % 8).lowercased()] =
+                    values[Int(random.next() % UInt64(values.count))]
+            }
+            return request
+        },
+        ConformanceCheck("FUZZ-04") { trial throws(Unjudged) in
+            var random = SplitMix(seed: trial.seed)
+            try trial.eachLoad(.any, isBlocking: false) { load, _, instance throws(Unjudged) in
+                for _ in 0..<40 {
+                    let isUpload = load.tags.contains(.uploads)
+                    var (request, script) = try trial.upload(load, isUpload ? Trial.pieces : [], length: isUpload ? Trial.length : 0)
+                    if !isUpload { request = try trial.request(load.url) }
+                    script.pauses = [.none, .first, .each][Int(random.next() % 3)]
+                    script.pauseTime = random.next() % 4 == 0 ? nil : .microseconds(Int64(random.next() % 2000))
+                    script.resumesUnasked = random.next() % 2 == 0
+                    script.decision = random.next() % 2 == 0 ? .atOnce : .later
+                    script.bodySource = random.next() % 2 == 0 ? .ready : .slow
+                    script.takesRedirects = random.next() % 2 == 0
+                    let made = try trial.make(request, of: instance, script)
+                    try made.start()
+                    Patience.watch(.microseconds(Int64(random.next() % 3000)))
+                    made.stop()
+                    if trial.settled(made, within: .seconds(1)) == nil {
+                        return trial.fail("'\(load.url)' did not come to rest after pauses, resumes, answers and a stop at random")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("FUZZ-05") { trial throws(Unjudged) in
+            var random = SplitMix(seed: trial.seed)
+            let plugin = try trial.plugin()
+            for _ in 0..<60 {
+                for (_, configuration) in try trial.randomConfigurations(&random) {
+                    guard case .started(let instance) = try JudgedInstance.start(plugin, configuration, on: trial.bench) else { continue }
+                    if let load = try? trial.loads(.succeeds).first {  // because a plugin without one is started all the same
+                        let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                        try made.start()
+                        made.stop()
+                        if trial.settled(made, within: .seconds(1)) == nil {
+                            return trial.fail("a load did not come to rest in a random configuration")
+                        }
+                    }
+                    instance.end()
+                }
+            }
+        },
+    ]
+
+    /// Makes loads of random requests, starts some of them, and stops those that do not end.
+    private static func fuzzed(
+        _ id: String, count: Int, _ request: @escaping @Sendable (Trial, ConformanceLoad, inout SplitMix) -> Request?
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { trial throws(Unjudged) in
+            var random = SplitMix(seed: trial.seed)
+            let loads = try trial.loads(.any)
+            let instance = try trial.instance()
+            for round in 0..<count {
+                guard let request = request(trial, loads[round % loads.count], &random),
+                    let handler = try trial.handler(for: request, of: instance)
+                else { continue }
+                let made = try JudgedLoad(request, handler, ClientScript())
+                if made.isMade, round % 4 == 0 {
+                    try made.start()
+                    if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
+                }
+                if trial.settled(made, within: .seconds(1)) == nil {
+                    return trial.fail("\(request.url.shortDescription) did not come to rest within a second after a stop")
+                }
+            }
+            instance.end()
+        }
+    }
+}
+
+extension Trial {
+    /// Those that the manifest names.
+    fileprivate var schemes: [String] {
+        if case .only(let schemes)? = subject.manifest?.manifest.schemes { schemes } else { [] }
+    }
+}
+
+extension Request {
+    fileprivate static func parsed(_ text: String) -> Request? {
+        // `try?` because a text that is no URL never reaches a plugin.
+        (try? URLRecord(parsing: text)).map { Request(url: $0) }
+    }
+}
+
+extension SplitMix {
+    fileprivate mutating func text(_ count: UInt64) -> String {
+        String(decoding: (0..<count).map { _ in UInt8(0x21 + next() % 94) }, as: UTF8.self)
+    }
+
+    fileprivate mutating func token(_ count: UInt64) -> String {
+        let letters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-".utf8)
+        return String(decoding: (0..<count).map { _ in letters[Int(next() % UInt64(letters.count))] }, as: UTF8.self)
+    }
+
+    /// `url` with a few of its bytes changed, taken out, put in or repeated.
+    fileprivate mutating func mutation(of url: String) -> String {
+        var bytes = Array(url.utf8)
+        let scheme = (bytes.firstIndex(of: UInt8(ascii: ":")) ?? 0) + 1
+        for _ in 0...next() % 4 {
+            let place = scheme + Int(next() % UInt64(bytes.count - scheme + 1))
+            switch next() % 5 {
+            case 0: bytes.insert(UInt8(0x21 + next() % 94), at: place)
+            case 1: if place < bytes.count { bytes.remove(at: place) }
+            case 2: if place < bytes.count { bytes[place] = UInt8(0x21 + next() % 94) }
+            case 3: bytes.insert(contentsOf: Array("%00%ff%2e%2e%2f".utf8), at: place)
+            default: bytes.insert(contentsOf: [UInt8](repeating: UInt8(0x61 + next() % 26), count: 1 << Int(next() % 12)), at: place)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// PERF: memory and time.
+extension ConformanceCheck {
+    static let performance: [ConformanceCheck] = [
+        ConformanceCheck("PERF-03") { trial throws(Unjudged) in
+            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
+                _ = try trial.stopped(request, of: instance, atEvent: 2, Trial.script(for: load))
+                let before = ProcessCensus.residentBytes()
+                let peak = Mutex(0)
+                var script = Trial.script(for: load)
+                // A reader that takes its time for the first runs, and wants no more.
+                script.stopsAt = 6
+                script.whileDelivering = { _, _ in
+                    Patience.watch(.milliseconds(20))
+                    peak.withLock { $0 = max($0, ProcessCensus.residentBytes() - before) }
+                }
+                _ = try trial.settled(request, of: instance, script)
+                let growth = peak.withLock(\.self)
+                if growth > 16 << 20 {
+                    trial.fail("'\(load.url)' took \(growth >> 20) MiB of memory while a slow reader took its first runs")
+                }
+            }
+        },
+        ConformanceCheck("PERF-04") { trial throws(Unjudged) in
+            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
+                let times = Mutex((first: Duration?.none, last: Duration.zero))
+                var script = Trial.script(for: load)
+                let start = MonotonicTime.now
+                script.whileDelivering = { _, call in
+                    guard case .data = call else { return }
+                    times.withLock { times in
+                        times.last = MonotonicTime.now - start
+                        times.first = times.first ?? times.last
+                    }
+                }
+                _ = try trial.perform(request, of: instance, script)
+                let (first, last) = times.withLock(\.self)
+                if let first, first > .milliseconds(20), first > last * 9 / 10 {
+                    trial.fail("'\(load.url)': the first byte came after \(Words.time(first)), the last after \(Words.time(last))")
+                }
+            }
+        },
+        ConformanceCheck("PERF-05") { trial throws(Unjudged) in
+            try trial.eachLoad(.large, isBlocking: false) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                (script.pauses, script.pauseTime) = (.first, nil)
+                let paused = try (0..<100).map { _ throws(Unjudged) in try trial.make(request, of: instance, script) }
+                for made in paused { try made.start() }
+                Patience.watch(.milliseconds(50))
+                let before = ProcessCensus.processorTime()
+                Patience.watch(.milliseconds(200))
+                let time = ProcessCensus.processorTime() - before
+                if time > .milliseconds(20) {
+                    trial.fail("'\(load.url)': a hundred paused loads took \(Words.time(time)) of processor time in 200 ms")
+                }
+                for made in paused { made.stop() }
+                for made in paused { _ = trial.settled(made, within: .seconds(1)) }
+            }
+        },
+    ]
+}

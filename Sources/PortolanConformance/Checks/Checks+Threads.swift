@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// THREAD: several threads, and several loads.
+extension ConformanceCheck {
+    static let threads: [ConformanceCheck] = [
+        ConformanceCheck("THREAD-02") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.pauses = .each
+                let expected = LoadResult(try trial.perform(request, of: instance, script))
+                script.changesThreads = true
+                guard let record = try trial.settled(request, of: instance, script) else {
+                    return trial.fail("'\(load.url)' did not end where each call into it came on another thread")
+                }
+                let found = LoadResult(record)
+                if found != expected {
+                    trial.fail("'\(load.url)' gives \(found.words) where each call into it comes on another thread, else \(expected.words)")
+                }
+            }
+        },
+        ConformanceCheck("THREAD-03") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let requests = try trial.loads(.succeeds).prefix(8).map { load throws(Unjudged) in (load, try trial.request(load.url)) }
+            let alone = try requests.map { load, request throws(Unjudged) in
+                LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
+            }
+            for _ in 0..<4 {
+                // Two of each.
+                let together = try (0..<requests.count * 2).map { index throws(Unjudged) in
+                    let (load, request) = requests[index % requests.count]
+                    return try trial.make(request, of: instance, Trial.script(for: load))
+                }
+                for made in together { try made.start() }
+                for (index, made) in together.enumerated() {
+                    let (load, _) = requests[index % requests.count]
+                    guard let record = trial.settled(made, within: trial.patience) else {
+                        trial.fail("'\(load.url)' did not end beside other loads")
+                        continue
+                    }
+                    let (found, expected) = (LoadResult(record), alone[index % requests.count])
+                    if found != expected {
+                        trial.fail("'\(load.url)' gives \(found.words) beside other loads, and \(expected.words) alone, or other bytes")
+                    }
+                }
+            }
+            if trial.areAllIdle { instance.end() }
+        },
+        ConformanceCheck("THREAD-04") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            let loads = try trial.loads(.any)
+            let before = Surroundings.taken()
+            for load in loads { _ = try trial.follow(load, of: instance) }
+            trial.fail(Surroundings.taken().changes(since: before).map { "when its loads had ended, \($0)" })
+            instance.end()
+        },
+        ConformanceCheck("THREAD-06") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                guard let handler = try trial.handler(for: request, of: instance) else { return }
+                let stuck = Mutex<String?>(nil)
+                var script = Trial.script(for: load)
+                script.whileDelivering = { index, call in
+                    guard index < 4, stuck.withLock({ $0 == nil }) else { return }
+                    let isDone = Monitor(false)
+                    // `try?` because without a thread, or a load, nothing waits for a lock.
+                    try? PlatformThread.start {
+                        if let other = try? JudgedLoad(request, handler, ClientScript()) { other.destroy() }
+                        isDone.signalling { $0 = true }
+                    }
+                    if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil { stuck.withLock { $0 = call.function } }
+                }
+                let made = try trial.make(request, of: instance, script)
+                try made.start()
+                _ = trial.settled(made, within: trial.patience)
+                if let function = stuck.withLock({ $0 }) {
+                    trial.fail("'\(load.url)': another load could not be made and destroyed while \(function) ran")
+                }
+            }
+        },
+        ConformanceCheck("THREAD-07") { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                let state = Monitor((isInside: false, isReleased: false))
+                var script = Trial.script(for: load)
+                script.whileDelivering = { index, _ in
+                    guard index == 0 else { return }
+                    state.signalling { $0.isInside = true }
+                    _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
+                }
+                let first = try trial.make(request, of: instance, script)
+                try first.start()
+                guard state.wait(atMost: trial.patience, for: { $0.isInside ? true : nil }) == true else {
+                    throw Unjudged("'\(load.url)' told nothing within \(Words.time(trial.patience)) (LIFE-02)")
+                }
+                let second = try trial.make(request, of: instance, Trial.script(for: load))
+                try second.start()
+                let isFree = second.waitUntilIdle(.seconds(1))
+                state.signalling { $0.isReleased = true }
+                if !isFree { trial.fail("'\(load.url)': a second load of it did not go on for a second while a call of the first waited") }
+                for made in [first, second] { _ = trial.settled(made, within: trial.patience) }
+            }
+        },
+        ConformanceCheck("THREAD-08") { trial throws(Unjudged) in
+            let instance = try trial.instance()
+            for load in try trial.loads(.any) { _ = try trial.follow(load, of: instance) }
+            Patience.watch(.milliseconds(50))
+            let before = ProcessCensus.processorTime()
+            Patience.watch(.milliseconds(200))
+            let time = ProcessCensus.processorTime() - before
+            if time > .milliseconds(20) { trial.fail("200 ms without a load took \(Words.time(time)) of processor time") }
+            instance.end()
+        },
+    ]
+}

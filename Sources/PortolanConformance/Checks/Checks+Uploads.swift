@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+/// UPLOAD: bodies that a load sends.
+extension ConformanceCheck {
+    static let uploads: [ConformanceCheck] = [
+        ConformanceCheck("UPLOAD-01") { trial throws(Unjudged) in
+            try trial.eachUpload { load, record throws(Unjudged) in
+                guard record.didFinish else { return trial.fail("'\(load.url)': an upload came to \(LoadResult(record).words)") }
+                let bytes = Array(Trial.pieces.joined())
+                guard record.readsBody else { return }
+                if record.bytesRead != bytes.count || record.lastRead != 0 {
+                    trial.fail(
+                        "'\(load.url)' finished when it had read \(record.bytesRead) bytes of a body of \(bytes.count), not up to its end")
+                }
+                // What comes back as long as it went is what went.
+                if record.body.count == bytes.count, record.body != bytes {
+                    trial.fail("'\(load.url)' gives an upload back with other bytes")
+                }
+            }
+        },
+        ConformanceCheck("BODY-08") { trial throws(Unjudged) in
+            let text = [UInt8](repeating: 0x61, count: 512)
+            let bytes = (0..<512).map { UInt8(truncatingIfNeeded: $0 * 7) }
+            var isJudged = false
+            var echoes: Set<String> = []
+            try trial.eachUpload([text], length: 512) { load, record throws(Unjudged) in
+                if record.didFinish, record.body == text { echoes.insert(load.url) }
+            }
+            try trial.eachUpload([bytes], length: 512) { load, record throws(Unjudged) in
+                guard echoes.contains(load.url) else { return }
+                isJudged = true
+                if record.body != bytes {
+                    trial.fail(
+                        "'\(load.url)' gives a text back as it was, and of 512 bytes of every value \(Words.count(record.body.count, "byte"))"
+                    )
+                }
+            }
+            if !isJudged { throw Unjudged("no URL of the manifest gives back what is uploaded to it") }
+        },
+        ConformanceCheck("UPLOAD-02") { trial throws(Unjudged) in
+            try trial.eachLoad(.uploads, isBlocking: false) { load, _, instance throws(Unjudged) in
+                let (request, plain) = try trial.upload(load, Trial.pieces, length: Trial.length)
+                var script = plain
+                script.bodySource = .slow
+                let expected = LoadResult(try trial.perform(request, of: instance, plain))
+                guard let record = try trial.settled(request, of: instance, script) else {
+                    return trial.fail("'\(load.url)' did not end with a body that comes bit by bit")
+                }
+                let found = LoadResult(record)
+                if record.longestWait > 8 {
+                    trial.fail("'\(load.url)' read \(record.longestWait) times in a row a body that had nothing yet")
+                }
+                if found != expected {
+                    trial.fail("'\(load.url)' gives \(found.words) for a body that comes bit by bit, and \(expected.words) for one at once")
+                }
+            }
+        },
+        ConformanceCheck("UPLOAD-03") { trial throws(Unjudged) in
+            try trial.eachUpload(from: .failing(2)) { load, record throws(Unjudged) in
+                guard record.readsBody else { return }
+                if let late = record.toldAfterStop.first {
+                    trial.fail("'\(load.url)': \(late.call.function) was called after the upload body had failed")
+                }
+            }
+        },
+        ConformanceCheck("UPLOAD-04") { trial throws(Unjudged) in
+            for length: Int64? in [0, nil] {
+                try trial.eachUpload([], length: length) { load, record throws(Unjudged) in
+                    if !record.didFinish {
+                        let words = length == nil ? "no bytes and no length" : "no bytes"
+                        trial.fail("'\(load.url)': an upload with \(words) came to \(LoadResult(record).words)")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("UPLOAD-05") { trial throws(Unjudged) in
+            try trial.eachUpload(Trial.pieces, length: nil) { load, record throws(Unjudged) in
+                guard record.didFinish else {
+                    if record.failure?.value == nil { trial.fail("'\(load.url)': an upload without a length came to no end") }
+                    return
+                }
+                guard record.readsBody, record.bytesRead != Int(Trial.length) else { return }
+                trial.fail("'\(load.url)' read \(record.bytesRead) bytes of an upload of \(Trial.length) without a length, and finished")
+            }
+        },
+        ConformanceCheck("UPLOAD-06") { trial throws(Unjudged) in
+            try trial.eachUpload { load, record throws(Unjudged) in
+                let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
+                guard record.didFinish, let total = sent.last, total != Int64(record.bytesRead) else { return }
+                trial.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
+            }
+        },
+    ]
+}
+
+extension Trial {
+    static let length = Int64(pieces.reduce(0) { $0 + $1.count })
+
+    /// Calls `body` with what came of each upload.
+    fileprivate func eachUpload(
+        _ pieces: [[UInt8]] = Trial.pieces, length: Int64? = Trial.length, from source: ClientScript.BodySource = .ready,
+        _ body: (ConformanceLoad, LoadRecord) throws(Unjudged) -> Void
+    ) throws(Unjudged) {
+        try eachLoad(.uploads) { load, _, instance throws(Unjudged) in
+            let (request, plain) = try upload(load, pieces, length: length)
+            var script = plain
+            script.bodySource = source
+            guard let record = try settled(request, of: instance, script) else {
+                return fail("'\(load.url)' did not end with an upload of \(Words.count(Int(length ?? -1), "byte"))")
+            }
+            try body(load, record)
+        }
+    }
+}
+
+extension LoadRecord {
+    private var reads: [Int64] {
+        calls.compactMap { if case .readBody(let count) = $0.call { count } else { nil } }
+    }
+
+    /// Whether it is one that takes a body at all.
+    fileprivate var readsBody: Bool { !reads.isEmpty }
+    fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }
+    fileprivate var lastRead: Int64? { reads.last { $0 >= 0 } }
+
+    /// The most reads one after another that were told to wait, within one call into the load.
+    fileprivate var longestWait: Int {
+        var (longest, now) = (0, 0)
+        for count in reads {
+            now = count < 0 ? now + 1 : 0
+            longest = max(longest, now)
+        }
+        return longest
+    }
+}

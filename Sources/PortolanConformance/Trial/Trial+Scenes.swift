@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// Loads under conditions that several checks have in common.
+extension Trial {
+    /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own.
+    ///
+    /// - Throws: where there is none.
+    func eachLoad(
+        _ scenario: ConformanceRule.Scenario, isBlocking: Bool? = nil,
+        _ body: (ConformanceLoad, Request, JudgedInstance) throws(Unjudged) -> Void
+    ) throws(Unjudged) {
+        let instance = try instance()
+        var count = 0
+        for load in try loads(scenario) {
+            let request = try request(load.url)
+            guard let handler = try handler(for: request, of: instance) else { continue }
+            if let isBlocking, handler.description.isBlocking != isBlocking { continue }
+            count += 1
+            try body(load, request, instance)
+        }
+        if count == 0 {
+            throw Unjudged("it does not apply: every load of that kind \(isBlocking == true ? "is told in turns" : "blocks")")
+        }
+        if areAllIdle { instance.end() }
+    }
+
+    /// As ``perform(_:of:_:within:)``; a load that does not end is LIFE-02's only where nothing was done to it.
+    ///
+    /// - Returns: `nil` where it did not come to rest. It is left alone then.
+    func settled(
+        _ request: Request, of instance: JudgedInstance, _ script: ClientScript, within limit: Duration? = nil
+    ) throws(Unjudged) -> LoadRecord? {
+        let made = try make(request, of: instance, script)
+        try made.start()
+        return settled(made, within: limit ?? patience)
+    }
+
+    /// What came of a load that was started; `nil` where it does not come to rest.
+    func settled(_ made: JudgedLoad, within limit: Duration) -> LoadRecord? {
+        guard made.waitUntilIdle(limit) else {
+            areAllIdle = false
+            return nil
+        }
+        made.destroy()
+        return made.record
+    }
+
+    /// What came of a load that is stopped while its event `index` is being delivered, where that is no end; `nil` where it does not come to
+    /// rest within a second.
+    func stopped(
+        _ request: Request, of instance: JudgedInstance, atEvent index: Int, _ script: ClientScript
+    ) throws(Unjudged) -> LoadRecord? {
+        let slot = Mutex<JudgedLoad?>(nil)
+        let returned = Monitor<Bool?>(nil)
+        var script = script
+        script.whileDelivering = { event, call in
+            guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
+            if made.handler.description.isBlocking { _ = made.stopsElsewhere(returned) } else { made.stop() }
+        }
+        let made = try make(request, of: instance, script)
+        slot.withLock { $0 = made }
+        defer { slot.withLock { $0 = nil } }
+        try made.start()
+        return settled(made, within: shortPatience)
+    }
+
+    /// The request of a load with user information in its URL; `nil` where the URL has no room for it, or no handler takes it then.
+    func request(
+        of load: ConformanceLoad, user: String, password: String, to instance: JudgedInstance
+    ) throws(Unjudged) -> Request? {
+        guard let slashes = load.url.utf8.firstRange(of: "://".utf8) else { return nil }
+        let text = load.url[..<slashes.upperBound] + "\(user):\(password)@" + load.url[slashes.upperBound...]
+        guard let request = try? request(String(text)), try handler(for: request, of: instance) != nil  // because not every URL has a host
+        else { return nil }
+        return request
+    }
+
+    /// The upload of `pieces`.
+    func upload(_ load: ConformanceLoad, _ pieces: [[UInt8]], length: Int64?) throws(Unjudged) -> (Request, ClientScript) {
+        var request = try request(load.url)
+        let bytes = Array(pieces.joined())
+        request.method = .post
+        request.body =
+            length == nil
+            ? Body(length: nil, isRewindable: true) { () throws(LoadError) in try Body.bytes(bytes).makeReader() } : .bytes(bytes)
+        var script = Self.script(for: load)
+        script.body = pieces
+        return (request, script)
+    }
+
+    /// A body in pieces of several sizes.
+    static let pieces: [[UInt8]] = (0..<7).map { piece in [UInt8](repeating: UInt8(piece + 65), count: 1 + piece * 1000) }
+}
