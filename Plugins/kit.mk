@@ -20,7 +20,7 @@ FLAGS = -parse-as-library -Osize -whole-module-optimization -swift-version 6 -st
 LINKFLAGS = -use-ld=lld $(addprefix -Xlinker ,--version-script=$(ROOT)/Plugins/exports.map --as-needed --gc-sections --icf=all \
 	-z pack-relative-relocs -soname=$(LIBRARY) -s)
 # The kit alone is without the names of its types' members, which nothing in it asks for; the plugin's own types keep theirs. Not optimised as one with the plugin
-# (-lto=llvm-full), which takes another quarter of the bytes: of what is made so the stack can't be unwound, and a host that looks at it where an error is thrown crashes.
+# (-lto=llvm-full), which takes another 5 % of the bytes: of what is made so the stack can't be unwound, and a host that looks at it where an error is thrown crashes.
 ifeq ($(SANITIZERS),)
 KITFLAGS := -Xfrontend -disable-reflection-metadata
 endif
