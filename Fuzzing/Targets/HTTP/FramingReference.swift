@@ -10,8 +10,6 @@ struct FramingReference {
     }
 
     enum Codings {
-        /// The field is there, and names none: as if it were not there, but another recipient may see it otherwise.
-        case empty
         case absent, chunked, others, invalid
     }
 
@@ -20,6 +18,8 @@ struct FramingReference {
     let lengths: Lengths
     let codings: Codings
     let options: [String]
+    /// A line of Transfer-Encoding names none: as if it were not there, but another recipient may see it otherwise.
+    let namesNothing: Bool
 
     init(_ fields: [[String]]) {
         func values(_ name: String) -> [String]? {
@@ -28,6 +28,7 @@ struct FramingReference {
         }
         lengths = Self.lengths(values("content-length"))
         codings = Self.codings(values("transfer-encoding"))
+        namesNothing = (values("transfer-encoding") ?? []).contains { Self.elements($0).isEmpty }
         options = (values("connection") ?? []).flatMap(Self.elements).map { $0.lowercased() }
     }
 
@@ -53,7 +54,7 @@ struct FramingReference {
             names.append(Text.latin1(name).lowercased())
             if names.last == "chunked", name.count < octets.count { return .invalid }
         }
-        if names.isEmpty { return .empty }
+        if names.isEmpty { return .absent }
         let isTwice = names.filter { $0 == "chunked" }.count > 1
         let others = names.count { $0 != "identity" } - (names.last == "chunked" ? 1 : 0)
         if isTwice || others > 16 { return .invalid }

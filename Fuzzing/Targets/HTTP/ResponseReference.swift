@@ -63,20 +63,20 @@ struct Reading {
         if isOld, !framing.options.contains("keep-alive") { stays = false }
         if framing.codings != .absent, isOld || framing.lengths != .absent { stays = false }
         if status == 204, framing.codings != .absent || framing.lengths != .absent && framing.lengths != .length(0) { stays = false }
-        if case .empty = framing.codings { stays = false }
+        if framing.namesNothing { stays = false }
         meaning.isReusable = stays
         if isBodiless || isTunnel { return }
 
         switch (framing.codings, framing.lengths) {
         case (.chunked, _):
             (meaning.body, meaning.trailers) = try chunks()
-        case (.invalid, _), (.absent, .invalid), (.empty, .invalid):
+        case (.invalid, _), (.absent, .invalid):
             throw .failure(.badResponse)
-        case (.absent, .length(let length)), (.empty, .length(let length)):
+        case (.absent, .length(let length)):
             guard length <= rest.count else { throw .failure(.truncated) }
             meaning.body = Array(rest.prefix(length))
             rest = rest.dropFirst(length)
-        case (.others, _), (.absent, .absent), (.empty, .absent):
+        case (.others, _), (.absent, .absent):
             (meaning.body, rest, meaning.endsAtClose, meaning.isReusable) = (Array(rest), [], true, false)
         }
     }
