@@ -42,6 +42,30 @@ struct ProcessCensus: Sendable {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
+    /// How much processor time passes in 200 ms, when the process has come to rest: the least of up to ten looks. What spins does so in all.
+    static func processorTimeAtRest() -> Duration {
+        var least = Duration.seconds(1)
+        for _ in 0..<10 where least > .milliseconds(20) {
+            let before = processorTime()
+            Patience.watch(.milliseconds(200))
+            least = min(least, processorTime() - before)
+        }
+        return least
+    }
+
+    /// What is left by `round` each time it is gone through: a pool that grows when it is first used is no leak.
+    static func leftBehind(within limit: Duration, _ round: () throws(Unjudged) -> Void) throws(Unjudged) -> [String] {
+        var left: [String] = []
+        try round()
+        for _ in 0..<3 {
+            let before = taken()
+            try round()
+            left = settledAdditions(since: before, within: limit)
+            if left.isEmpty { return [] }
+        }
+        return left
+    }
+
     /// How much memory the process has, in bytes (the second number of /proc/self/statm).
     static func residentBytes() -> Int {
         let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?  // because without the file there is nothing to compare

@@ -88,11 +88,7 @@ extension ConformanceCheck {
                 for load in loads { _ = try trial.follow(load, of: instance) }
                 instance.end()
             }
-            // What inner loads go through has threads of its own, which begin with the first of them.
-            try round()
-            let before = ProcessCensus.taken()
-            try round()
-            let left = ProcessCensus.settledAdditions(since: before, within: .seconds(2)).filter { $0.contains("thread") }
+            let left = try ProcessCensus.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
             trial.fail(left.map { "when deinit had returned, \($0)" })
         },
     ]
@@ -102,14 +98,12 @@ extension ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
-            func round() throws(Unjudged) {
-                for load in loads { _ = try trial.follow(load, of: instance) }
-            }
-            try round()
-            let before = ProcessCensus.taken()
-            for _ in 0..<10 { try round() }
-            let left = ProcessCensus.settledAdditions(since: before, within: .seconds(2)).filter(isMeant)
-            trial.fail(left.map { "after ten rounds of its loads, \($0)" })
+            let left = try ProcessCensus.leftBehind(within: .seconds(2)) { () throws(Unjudged) in
+                for _ in 0..<5 {
+                    for load in loads { _ = try trial.follow(load, of: instance) }
+                }
+            }.filter(isMeant)
+            trial.fail(left.map { "after five rounds of its loads, \($0)" })
             instance.end()
         }
     }

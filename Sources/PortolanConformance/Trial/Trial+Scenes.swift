@@ -69,6 +69,23 @@ extension Trial {
         return settled(made, within: shortPatience)
     }
 
+    /// A load in a pause that lasts; `nil` where it ended before one.
+    func held(_ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad) throws(Unjudged) -> JudgedLoad? {
+        var script = Self.script(for: load)
+        (script.pauses, script.pauseTime) = (.first, nil)
+        let made = try make(request, of: instance, script)
+        try made.start()
+        let isPaused: Bool? = made.client.state.wait(atMost: patience) { state in
+            state.stage == .paused ? true : state.hasEnded ? false : nil
+        }
+        guard isPaused == true else {
+            if isPaused == nil { throw Unjudged("'\(load.url)' delivered nothing within \(Words.time(patience)) (LIFE-02)") }
+            _ = settled(made, within: shortPatience)
+            return nil
+        }
+        return made
+    }
+
     /// The request of a load with user information in its URL; `nil` where the URL has no room for it, or no handler takes it then.
     func request(
         of load: ConformanceLoad, user: String, password: String, to instance: JudgedInstance
