@@ -98,7 +98,9 @@ final class QueuedDelegate: EventHoldingDelegate {
     func taskWasResumed(_ task: LoadTask) { scheduleDrain(task) }
 
     func taskWasCancelled(_ task: LoadTask, _ error: LoadError) {
-        guard state.withLock({ $0.events.holdsEnd }) else { return }
-        put(.end(error), of: task)
+        // In one step: the end that is held may be on its way to the delegate the next moment, and there is one end.
+        let dropped = state.withLock { $0.events.holdsEnd ? $0.events.put(.end(error)) : nil }
+        guard let dropped else { return }
+        withExtendedLifetime(dropped) { scheduleDrain(task) }
     }
 }
