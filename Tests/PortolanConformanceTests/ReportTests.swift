@@ -38,6 +38,21 @@ import Testing
         #expect(text.contains(#"<error type="crashed""#) && text.contains(#"tests="4" failures="1" errors="1""#))
     }
 
+    /// What a plugin says can't become markup.
+    @Test func htmlEscapesItsMarks() throws {
+        var results = try results()
+        results[0].lastEvents = ["0.100 ms  thread 7  did_load <b>&\" 5"]
+        results[3].stack = ["plugin.so(run<int>+0x3)[0x4]"]
+        let page = HTMLReport(repeatingBy: "portolan check 'a&b'").page(of: Summary(results), subject: "<script>")
+        for mark in ["<script>", "<b>&", "<&>", "run<int>", "'a&b'"] { #expect(!page.contains(mark), "\(mark)") }
+        for text in [
+            "<h1>&lt;script&gt;", "&lt;&amp;&gt; # \\</li>", "did_load &lt;b&gt;&amp;&quot; 5", "run&lt;int&gt;",
+            "check 'a&amp;b' --filter",
+        ] {
+            #expect(page.contains(text), "\(text)")
+        }
+    }
+
     @Test func aResultComesBackFromItsProcess() throws {
         let result = CheckResult(
             try rule("ORDER-02"), .failed, findings: [Finding(.failure, "one"), Finding(.warning, "two \u{1F9ED}")], note: "a note")

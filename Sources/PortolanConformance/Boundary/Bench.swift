@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+import HTTPTypes
 import PortolanCore
 import Synchronization
 
@@ -9,22 +11,62 @@ struct Bench: Sendable {
     let inner: InnerLoads
 }
 
-/// What loads that lie in others go through.
+/// What loads that lie in others come to.
+///
+/// Each that sends no body is loaded once: what the loader takes for it, threads and time, is the judge's own and not the plugin's, and shows in
+/// no later count.
 final class InnerLoads: Sendable {
+    typealias Outcome = Result<(Data, Response), LoadError>
+
     private let makeLoader: @Sendable () -> Loader
-    private let loader = Mutex<Loader?>(nil)
+    private let state = Mutex(State())
+
+    private struct State {
+        /// Made when it is first needed: it may have threads.
+        var loader: Loader?
+        var known: [Key: Known] = [:]
+    }
+
+    private struct Key: Hashable {
+        let url: URLRecord
+        let method: HTTPRequest.Method
+        let fields: HTTPFields
+    }
+
+    private enum Known {
+        case loading([@Sendable (Outcome) -> Void])
+        case ended(Outcome)
+    }
 
     init(_ makeLoader: @escaping @Sendable () -> Loader) {
         self.makeLoader = makeLoader
     }
 
-    /// Made when it is first needed: it may have threads.
-    var sharedLoader: Loader {
-        loader.withLock { loader in
-            if let loader { return loader }
-            let made = makeLoader()
-            loader = made
-            return made
+    /// Calls `end` with what `request` comes to, here or later.
+    func load(_ request: Request, _ end: @escaping @Sendable (Outcome) -> Void) {
+        let key = request.body == nil ? Key(url: request.url, method: request.method, fields: request.fields) : nil
+        let (loader, known) = state.withLock { state -> (Loader?, Outcome?) in
+            if let key, let known = state.known[key] {
+                switch known {
+                case .ended(let outcome): return (nil, outcome)
+                case .loading(let waiting):
+                    state.known[key] = .loading(waiting + [end])
+                    return (nil, nil)
+                }
+            }
+            if let key { state.known[key] = .loading([end]) }
+            let loader = state.loader ?? makeLoader()
+            state.loader = loader
+            return (loader, nil)
+        }
+        if let known { return end(known) }
+        loader?.load(request) { [self] outcome in
+            guard let key else { return end(outcome) }
+            let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
+                guard case .loading(let waiting)? = state.known.updateValue(.ended(outcome), forKey: key) else { return [] }
+                return waiting
+            }
+            for end in waiting { end(outcome) }
         }
     }
 }

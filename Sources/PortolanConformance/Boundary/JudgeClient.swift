@@ -242,7 +242,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     /// Opens an inner load, which lives as long as the client.
     func openNested(_ change: Given<GivenChange>) -> JudgedNested {
         journal.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number())
-        let nested = JudgedNested(change, of: self, isBlocking: isBlocking, by: bench.inner.sharedLoader)
+        let nested = JudgedNested(change, of: self, isBlocking: isBlocking, by: bench.inner)
         state.signalling { $0.nested.append(nested) }
         return nested
     }

@@ -18,7 +18,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     private var error: LentError?
 
     private struct State {
-        var outcome: Result<(Data, Response), LoadError>?
+        var outcome: InnerLoads.Outcome?
         var offset = 0
         var closes = 0
         /// How often it was used after it was closed.
@@ -30,7 +30,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     /// What `next` gives at once.
     private static let pieceSize = 64 << 10
 
-    init(_ change: Given<GivenChange>, of outer: JudgeClient, isBlocking: Bool, by loader: Loader) {
+    init(_ change: Given<GivenChange>, of outer: JudgeClient, isBlocking: Bool, by inner: InnerLoads) {
         (self.outer, self.isBlocking) = (outer, isBlocking)
         switch outer.script.inner {
         case .loaded: break
@@ -53,7 +53,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
                 }
             }
         }
-        loader.load(request) { [self] outcome in
+        inner.load(request) { [self] outcome in
             state.signalling { $0.outcome = outcome }
             outer.state.signalling { if !$0.turns.contains(.woken) { $0.turns.append(.woken) } }
         }
@@ -64,7 +64,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     // MARK: What the plugin calls
 
     /// What came of it; `nil` where it is not there yet, and the plugin does not wait.
-    private func outcome() -> Result<(Data, Response), LoadError>? {
+    private func outcome() -> InnerLoads.Outcome? {
         guard isBlocking else { return state.withLock(\.outcome) }
         return state.wait { $0.isStopped ? .some(nil) : $0.outcome.map { .some($0) } }
     }

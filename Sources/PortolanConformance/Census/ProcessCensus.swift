@@ -42,33 +42,26 @@ struct ProcessCensus: Sendable {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// How much processor time passes in 200 ms, when the process has come to rest: the least of up to ten looks. What spins does so in all.
+    /// How much processor time passes in 200 ms, once the process had a moment to come to rest.
     static func processorTimeAtRest() -> Duration {
-        var least = Duration.seconds(1)
-        for _ in 0..<10 where least > .milliseconds(20) {
-            let before = processorTime()
-            Patience.watch(.milliseconds(200))
-            least = min(least, processorTime() - before)
-        }
-        return least
+        Patience.watch(.milliseconds(50))
+        let before = processorTime()
+        Patience.watch(.milliseconds(200))
+        return processorTime() - before
     }
 
-    /// What is left by `round` each time it is gone through: a pool that grows when it is first used is no leak.
+    /// What is left by `round` the second time: a pool that grows when it is first used is no leak.
     static func leftBehind(within limit: Duration, _ round: () throws(Unjudged) -> Void) throws(Unjudged) -> [String] {
-        var left: [String] = []
         try round()
-        for _ in 0..<3 {
-            let before = taken()
-            try round()
-            left = settledAdditions(since: before, within: limit)
-            if left.isEmpty { return [] }
-        }
-        return left
+        let before = taken()
+        try round()
+        return settledAdditions(since: before, within: limit)
     }
 
     /// How much memory the process has, in bytes (the second number of /proc/self/statm).
     static func residentBytes() -> Int {
-        let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?  // because without the file there is nothing to compare
+        // `try?` because without the file there is nothing to compare.
+        let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?
             .split(separator: " ").dropFirst().first.flatMap { Int($0) }
         return (pages ?? 0) * Int(getpagesize())
     }

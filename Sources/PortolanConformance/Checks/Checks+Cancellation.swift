@@ -11,8 +11,9 @@ extension ConformanceCheck {
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
                 let count = try trial.perform(request, of: instance, Trial.script(for: load)).events.count
                 for index in 0..<min(count, 8) {
-                    // That it comes to rest is ORDER-07's.
-                    guard let record = try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) else { return }
+                    guard let record = try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) else {
+                        throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                    }
                     guard let late = record.toldAfterStop.first else { continue }
                     let place = late.within == .stop ? "from within stop" : "after stop had returned"
                     trial.fail("'\(load.url)': \(late.call.function) was called \(place), at its event \(index + 1)")
@@ -76,6 +77,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CANCEL-05") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                try trial.warmUp([load], of: instance)
                 let left = try ProcessCensus.leftBehind(within: .seconds(1)) { () throws(Unjudged) in
                     for index in [0, 1, 0, 1, 0, 1] {
                         guard try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) != nil else {
@@ -90,18 +92,20 @@ extension ConformanceCheck {
             try trial.eachLoad(.challenges) { load, request, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
                 script.decision = .never
-                try trial.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge")
+                guard try trial.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
+                    throw Unjudged("'\(load.url)' asked nothing")
+                }
             }
         },
         ConformanceCheck("CANCEL-07") { trial throws(Unjudged) in
-            var isJudged = false
             try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
                 let (request, plain) = try trial.upload(load, Trial.pieces, length: nil)
                 var script = plain
                 script.bodySource = .silent
-                isJudged = try trial.expectRest(load, request, of: instance, script, waitingIn: "read_body") || isJudged
+                guard try trial.expectRest(load, request, of: instance, script, waitingIn: "read_body") else {
+                    throw Unjudged("'\(load.url)' does not read its upload body")
+                }
             }
-            if !isJudged { throw Unjudged("no load of the manifest reads its upload body") }
         },
         ConformanceCheck("CANCEL-09") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
@@ -125,7 +129,6 @@ extension Trial {
     /// Fails where a load that waits in a call of the client's does not come to rest within a second of a stop, or ends itself afterwards.
     ///
     /// - Returns: whether it came to wait there.
-    @discardableResult
     fileprivate func expectRest(
         _ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance, _ script: ClientScript, waitingIn function: String
     ) throws(Unjudged) -> Bool {

@@ -22,10 +22,8 @@ extension ConformanceCheck {
             }, with: { $0.pauses = .each }),
         ConformanceCheck("FLOW-04") { trial throws(Unjudged) in
             try trial.eachLoad(.any, isBlocking: false) { load, _, instance throws(Unjudged) in
+                var (request, script) = try trial.scene(load)
                 // What waits for something else is what can be resumed unasked.
-                let isUpload = load.tags.contains(.uploads)
-                var (request, script) = try trial.upload(load, isUpload ? Trial.pieces : [], length: isUpload ? Trial.length : 0)
-                if !isUpload { request = try trial.request(load.url) }
                 (script.bodySource, script.decision) = (.slow, .later)
                 let expected = try trial.settled(request, of: instance, script).map { LoadResult($0) }
                 script.resumesUnasked = true
@@ -39,7 +37,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("FLOW-05") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
-                guard let made = try trial.held(request, of: instance, load) else { return }
+                let made = try trial.held(request, of: instance, load)
                 made.stop()
                 guard let record = trial.settled(made, within: trial.shortPatience) else {
                     return trial.fail("'\(load.url)': it did not come to rest after a stop in a pause")
@@ -56,8 +54,9 @@ extension ConformanceCheck {
                 for index in 0..<min(count, 8) {
                     var script = Trial.script(for: load)
                     script.stopsAt = index
-                    // That it comes to rest is ORDER-07's.
-                    guard let record = try trial.settled(request, of: instance, script, within: trial.shortPatience) else { return }
+                    guard let record = try trial.settled(request, of: instance, script, within: trial.shortPatience) else {
+                        throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                    }
                     guard let late = record.toldAfterStop.first else { continue }
                     trial.fail("'\(load.url)': \(late.call.function) was called after a call was answered PORTOLAN_STOPPED")
                 }
@@ -66,7 +65,7 @@ extension ConformanceCheck {
         paused("FLOW-07") { $0 == .finish },
         ConformanceCheck("FLOW-08") { trial throws(Unjudged) in
             try trial.eachLoad(.large, isBlocking: false) { load, request, instance throws(Unjudged) in
-                guard let made = try trial.held(request, of: instance, load) else { return }
+                let made = try trial.held(request, of: instance, load)
                 let before = ProcessCensus.residentBytes()
                 Patience.watch(.milliseconds(500))
                 let growth = ProcessCensus.residentBytes() - before
@@ -77,7 +76,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("FLOW-09") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
-                guard let made = try trial.held(request, of: instance, load) else { return }
+                let made = try trial.held(request, of: instance, load)
                 let time = ProcessCensus.processorTimeAtRest()
                 if time > .milliseconds(20) { trial.fail("'\(load.url)': a pause of 200 ms took \(Words.time(time)) of processor time") }
                 made.stop()
@@ -87,7 +86,7 @@ extension ConformanceCheck {
         ConformanceCheck("FLOW-10") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
                 let alone = LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
-                guard let made = try trial.held(request, of: instance, load) else { return }
+                let made = try trial.held(request, of: instance, load)
                 let other = try trial.settled(request, of: instance, Trial.script(for: load), within: trial.shortPatience)
                 if other.map({ LoadResult($0) }) != alone {
                     trial.fail("'\(load.url)': a second load of it did not come to the same while a first one was paused")

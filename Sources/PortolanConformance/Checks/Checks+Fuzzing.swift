@@ -9,7 +9,6 @@ extension ConformanceCheck {
     static let fuzzing: [ConformanceCheck] = [
         fuzzed("FUZZ-01", count: 1000) { trial, _, random in
             let schemes = trial.schemes
-            guard !schemes.isEmpty else { return nil }
             let scheme = schemes[Int(random.next() % UInt64(schemes.count))]
             let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % 64) + "/" : ""
             return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
@@ -40,9 +39,7 @@ extension ConformanceCheck {
             var random = SplitMix(seed: trial.seed)
             try trial.eachLoad(.any, isBlocking: false) { load, _, instance throws(Unjudged) in
                 for _ in 0..<40 {
-                    let isUpload = load.tags.contains(.uploads)
-                    var (request, script) = try trial.upload(load, isUpload ? Trial.pieces : [], length: isUpload ? Trial.length : 0)
-                    if !isUpload { request = try trial.request(load.url) }
+                    var (request, script) = try trial.scene(load)
                     script.pauses = [.none, .first, .each][Int(random.next() % 3)]
                     script.pauseTime = random.next() % 4 == 0 ? nil : .microseconds(Int64(random.next() % 2000))
                     script.resumesUnasked = random.next() % 2 == 0
@@ -87,10 +84,12 @@ extension ConformanceCheck {
             var random = SplitMix(seed: trial.seed)
             let loads = try trial.loads(.any)
             let instance = try trial.instance()
+            var isJudged = false
             for round in 0..<count {
                 guard let request = request(trial, loads[round % loads.count], &random),
                     let handler = try trial.handler(for: request, of: instance)
                 else { continue }
+                isJudged = true
                 let made = try JudgedLoad(request, handler, ClientScript())
                 if made.isMade, round % 4 == 0 {
                     try made.start()
@@ -101,14 +100,16 @@ extension ConformanceCheck {
                 }
             }
             instance.end()
+            if !isJudged { throw Unjudged("its handlers take no URL at random") }
         }
     }
 }
 
 extension Trial {
-    /// Those that the manifest names.
+    /// Those that the manifest names, or else those of the URLs in it: one at least.
     fileprivate var schemes: [String] {
-        if case .only(let schemes)? = subject.manifest?.manifest.schemes { schemes } else { [] }
+        if case .only(let schemes)? = subject.manifest?.manifest.schemes, !schemes.isEmpty { return schemes }
+        return subject.loads.map { String($0.url.prefix { $0 != ":" }) }
     }
 }
 

@@ -56,7 +56,8 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             for load in try trial.loads(.any) { _ = try trial.follow(load, of: instance) }
             instance.end()
-            let left = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []  // because a folder that is gone has nothing in it
+            // `try?` because a folder that is gone has nothing in it.
+            let left = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
             trial.fail(left.sorted().map { "its loads left '\($0)' in the temporary folder" })
         },
         ConformanceCheck("UNLOAD-03") { trial throws(Unjudged) in
@@ -85,7 +86,7 @@ extension ConformanceCheck {
             let loads = try trial.loads(.any)
             func round() throws(Unjudged) {
                 let instance = try trial.instance()
-                for load in loads { _ = try trial.follow(load, of: instance) }
+                try trial.warmUp(loads, of: instance)
                 instance.end()
             }
             let left = try ProcessCensus.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }

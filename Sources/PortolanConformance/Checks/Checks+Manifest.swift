@@ -25,7 +25,10 @@ extension ConformanceCheck {
             do throws(LoadError) {
                 _ = try manifest.open()
             } catch {
-                if let place = error.message.firstRange(of: "\(id): ") { trial.fail(String(error.message[place.upperBound...])) }
+                guard let place = error.message.firstRange(of: "\(id): ") else {
+                    throw Unjudged("the plugin is refused for another reason: \(error.message)")
+                }
+                trial.fail(String(error.message[place.upperBound...]))
             }
         }
     }

@@ -11,17 +11,20 @@ extension ConformanceCheck {
                 let hasOpened = made.client.state.wait(atMost: trial.patience) {
                     $0.nested.isEmpty && !$0.hasEnded ? nil : !$0.nested.isEmpty
                 }
-                guard hasOpened == true else { return }
                 made.stop()
-                if trial.settled(made, within: .seconds(1)) == nil {
+                let isSettled = trial.settled(made, within: .seconds(1)) != nil
+                guard hasOpened == true else { throw Unjudged("'\(load.url)' opened no inner load (NEST-01)") }
+                if !isSettled {
                     trial.fail("'\(load.url)' went on for a second after a stop that came while its inner load had nothing yet")
                 }
             }
         },
         ConformanceCheck("NEST-01") { trial throws(Unjudged) in
             try trial.eachNested(.loaded) { load, made throws(Unjudged) in
-                guard let record = trial.settled(made, within: trial.patience) else { return }
-                if record.didFinish, made.client.state.withLock({ $0.nested.isEmpty }) {
+                guard let record = trial.settled(made, within: trial.patience), record.didFinish else {
+                    throw Unjudged("'\(load.url)' did not finish (LIFE-02)")
+                }
+                if made.client.state.withLock({ $0.nested.isEmpty }) {
                     trial.fail("'\(load.url)' is tagged nested, and finished without opening an inner load by portolan.nested/1")
                 }
             }
@@ -31,7 +34,9 @@ extension ConformanceCheck {
                 guard let record = trial.settled(made, within: trial.patience) else {
                     return trial.fail("'\(load.url)' did not end when its inner load had failed")
                 }
-                guard !made.client.state.withLock({ $0.nested.isEmpty }) else { return }
+                guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
+                    throw Unjudged("'\(load.url)' opened no inner load (NEST-01)")
+                }
                 guard let error = record.failure?.value else {
                     return trial.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load had failed")
                 }
@@ -71,8 +76,10 @@ extension Trial {
                     _ = made.client.state.wait(atMost: shortPatience) { $0.nested.isEmpty && !$0.hasEnded ? nil : true }
                     made.stop()
                 }
-                guard settled(made, within: patience) != nil else { return }
-                for nested in made.client.state.withLock(\.nested) { body(load, nested.use) }
+                guard settled(made, within: patience) != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                let opened = made.client.state.withLock(\.nested)
+                guard !opened.isEmpty else { throw Unjudged("'\(load.url)' opened no inner load (NEST-01)") }
+                for nested in opened { body(load, nested.use) }
             }
         }
     }

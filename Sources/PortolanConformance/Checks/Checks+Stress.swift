@@ -48,25 +48,16 @@ extension ConformanceCheck {
             for load in try trial.loads(.succeeds) {
                 let request = try trial.request(load.url)
                 let alone = LoadResult(try trial.perform(request, of: first, Trial.script(for: load)))
-                let state = Monitor((isInside: false, isReleased: false))
-                var script = Trial.script(for: load)
-                script.whileDelivering = { event, _ in
-                    guard event == 0 else { return }
-                    state.signalling { $0.isInside = true }
-                    _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
+                let record = try trial.settled(request, of: first, load) { () throws(Unjudged) in
+                    let second = try trial.instance(of: plugin)
+                    let beside = LoadResult(try trial.perform(request, of: second, Trial.script(for: load)))
+                    second.end()
+                    if beside != alone { trial.fail("'\(load.url)' gives another result in a second instance of the plugin") }
                 }
-                let made = try trial.make(request, of: first, script)
-                try made.start()
-                _ = state.wait(atMost: trial.patience) { $0.isInside ? true : nil }
-                let second = try trial.instance(of: plugin)
-                let beside = LoadResult(try trial.perform(request, of: second, Trial.script(for: load)))
-                second.end()
-                state.signalling { $0.isReleased = true }
-                guard let record = trial.settled(made, within: trial.patience) else {
+                guard let record else {
                     trial.fail("'\(load.url)' did not end when another instance had begun and ended beside it")
                     continue
                 }
-                if beside != alone { trial.fail("'\(load.url)' gives another result in a second instance of the plugin") }
                 if LoadResult(record) != alone {
                     trial.fail(
                         "'\(load.url)' gives \(LoadResult(record).words) where another instance begins and ends beside it, else \(alone.words)"

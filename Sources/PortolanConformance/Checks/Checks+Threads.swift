@@ -82,24 +82,14 @@ extension ConformanceCheck {
         },
         ConformanceCheck("THREAD-07") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let state = Monitor((isInside: false, isReleased: false))
-                var script = Trial.script(for: load)
-                script.whileDelivering = { index, _ in
-                    guard index == 0 else { return }
-                    state.signalling { $0.isInside = true }
-                    _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
-                }
-                let first = try trial.make(request, of: instance, script)
-                try first.start()
-                guard state.wait(atMost: trial.patience, for: { $0.isInside ? true : nil }) == true else {
-                    throw Unjudged("'\(load.url)' told nothing within \(Words.time(trial.patience)) (LIFE-02)")
-                }
                 let second = try trial.make(request, of: instance, Trial.script(for: load))
-                try second.start()
-                let isFree = second.waitUntilIdle(.seconds(1))
-                state.signalling { $0.isReleased = true }
-                if !isFree { trial.fail("'\(load.url)': a second load of it did not go on for a second while a call of the first waited") }
-                for made in [first, second] { _ = trial.settled(made, within: trial.patience) }
+                _ = try trial.settled(request, of: instance, load) { () throws(Unjudged) in
+                    try second.start()
+                    if !second.waitUntilIdle(.seconds(1)) {
+                        trial.fail("'\(load.url)': a second load of it did not go on for a second while a call of the first waited")
+                    }
+                }
+                _ = trial.settled(second, within: trial.patience)
             }
         },
         ConformanceCheck("THREAD-08") { trial throws(Unjudged) in

@@ -10,7 +10,7 @@ extension ConformanceCheck {
             try trial.eachUpload { load, record throws(Unjudged) in
                 guard record.didFinish else { return trial.fail("'\(load.url)': an upload came to \(LoadResult(record).words)") }
                 let bytes = Array(Trial.pieces.joined())
-                guard record.readsBody else { return }
+                try record.expectsReading(load)
                 if record.bytesRead != bytes.count || record.lastRead != 0 {
                     trial.fail(
                         "'\(load.url)' finished when it had read \(record.bytesRead) bytes of a body of \(bytes.count), not up to its end")
@@ -60,7 +60,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("UPLOAD-03") { trial throws(Unjudged) in
             try trial.eachUpload(from: .failing(2)) { load, record throws(Unjudged) in
-                guard record.readsBody else { return }
+                try record.expectsReading(load)
                 if let late = record.toldAfterStop.first {
                     trial.fail("'\(load.url)': \(late.call.function) was called after the upload body had failed")
                 }
@@ -82,14 +82,16 @@ extension ConformanceCheck {
                     if record.failure?.value == nil { trial.fail("'\(load.url)': an upload without a length came to no end") }
                     return
                 }
-                guard record.readsBody, record.bytesRead != Int(Trial.length) else { return }
+                try record.expectsReading(load)
+                guard record.bytesRead != Int(Trial.length) else { return }
                 trial.fail("'\(load.url)' read \(record.bytesRead) bytes of an upload of \(Trial.length) without a length, and finished")
             }
         },
         ConformanceCheck("UPLOAD-06") { trial throws(Unjudged) in
             try trial.eachUpload { load, record throws(Unjudged) in
                 let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
-                guard record.didFinish, let total = sent.last, total != Int64(record.bytesRead) else { return }
+                guard record.didFinish, let total = sent.last else { throw Unjudged("'\(load.url)' tells of nothing that it sends") }
+                guard total != Int64(record.bytesRead) else { return }
                 trial.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
             }
         },
@@ -97,8 +99,6 @@ extension ConformanceCheck {
 }
 
 extension Trial {
-    static let length = Int64(pieces.reduce(0) { $0 + $1.count })
-
     /// Calls `body` with what came of each upload.
     fileprivate func eachUpload(
         _ pieces: [[UInt8]] = Trial.pieces, length: Int64? = Trial.length, from source: ClientScript.BodySource = .ready,
@@ -109,7 +109,8 @@ extension Trial {
             var script = plain
             script.bodySource = source
             guard let record = try settled(request, of: instance, script) else {
-                return fail("'\(load.url)' did not end with an upload of \(Words.count(Int(length ?? -1), "byte"))")
+                let words = length.map { Words.count(Int($0), "byte") } ?? "unknown length"
+                return fail("'\(load.url)' did not end with an upload of \(words)")
             }
             try body(load, record)
         }
@@ -121,8 +122,11 @@ extension LoadRecord {
         calls.compactMap { if case .readBody(let count) = $0.call { count } else { nil } }
     }
 
-    /// Whether it is one that takes a body at all.
-    fileprivate var readsBody: Bool { !reads.isEmpty }
+    /// Throws where it is none that takes a body at all.
+    fileprivate func expectsReading(_ load: ConformanceLoad) throws(Unjudged) {
+        if reads.isEmpty { throw Unjudged("'\(load.url)' does not read its upload body") }
+    }
+
     fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }
     fileprivate var lastRead: Int64? { reads.last { $0 >= 0 } }
 

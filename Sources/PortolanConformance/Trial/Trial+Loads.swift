@@ -91,6 +91,7 @@ extension Trial {
         let limit = limit ?? patience
         try load.start()
         guard load.waitUntilIdle(limit) else {
+            areAllIdle = false
             throw Unjudged("\(request.url.shortDescription) did not end within \(Words.time(limit)) (LIFE-02): \(load.record.summary)")
         }
         load.destroy()
@@ -114,6 +115,11 @@ extension Trial {
         return records
     }
 
+    /// Loads each of `loads` in full, so that what their first loads take for good is there: what lies in them is not loaded again.
+    func warmUp(_ loads: [ConformanceLoad], of instance: JudgedInstance) throws(Unjudged) {
+        for load in loads { _ = try follow(load, of: instance) }
+    }
+
     /// Calls `body` with each load of `scenario`, performed, in an instance of its own.
     func eachRecord(
         _ scenario: ConformanceRule.Scenario, _ body: (ConformanceLoad, LoadRecord) throws(Unjudged) -> Void
@@ -131,7 +137,7 @@ extension Trial {
                 reason = error
             }
         }
-        instance.end()
+        if areAllIdle { instance.end() }
         // One URL that can't be judged does not hide what the others show, but nothing passes for being silent.
         if let reason, judged == 0 || findings.isEmpty { throw reason }
     }

@@ -9,24 +9,27 @@ import Synchronization
 extension Trial {
     /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own.
     ///
-    /// - Throws: where there is none.
+    /// - Throws: where there is none, or `body` could judge none: no rule is kept by silence.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, isBlocking: Bool? = nil,
         _ body: (ConformanceLoad, Request, JudgedInstance) throws(Unjudged) -> Void
     ) throws(Unjudged) {
         let instance = try instance()
-        var count = 0
+        var (isJudged, reason) = (false, Unjudged?.none)
         for load in try loads(scenario) {
             let request = try request(load.url)
             guard let handler = try handler(for: request, of: instance) else { continue }
             if let isBlocking, handler.description.isBlocking != isBlocking { continue }
-            count += 1
-            try body(load, request, instance)
-        }
-        if count == 0 {
-            throw Unjudged("it does not apply: every load of that kind \(isBlocking == true ? "is told in turns" : "blocks")")
+            do throws(Unjudged) {
+                try body(load, request, instance)
+                isJudged = true
+            } catch {
+                reason = error
+            }
         }
         if areAllIdle { instance.end() }
+        if isJudged { return }
+        throw reason ?? Unjudged("it does not apply: every load of that kind \(isBlocking == true ? "is told in turns" : "blocks")")
     }
 
     /// As ``perform(_:of:_:within:)``; a load that does not end is LIFE-02's only where nothing was done to it.
@@ -69,8 +72,10 @@ extension Trial {
         return settled(made, within: shortPatience)
     }
 
-    /// A load in a pause that lasts; `nil` where it ended before one.
-    func held(_ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad) throws(Unjudged) -> JudgedLoad? {
+    /// A load in a pause that lasts.
+    ///
+    /// - Throws: where it ends before one.
+    func held(_ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad) throws(Unjudged) -> JudgedLoad {
         var script = Self.script(for: load)
         (script.pauses, script.pauseTime) = (.first, nil)
         let made = try make(request, of: instance, script)
@@ -79,11 +84,41 @@ extension Trial {
             state.stage == .paused ? true : state.hasEnded ? false : nil
         }
         guard isPaused == true else {
-            if isPaused == nil { throw Unjudged("'\(load.url)' delivered nothing within \(Words.time(patience)) (LIFE-02)") }
+            made.stop()
             _ = settled(made, within: shortPatience)
-            return nil
+            guard isPaused == nil else { throw Unjudged("'\(load.url)' ends before it could be paused") }
+            throw Unjudged("'\(load.url)' delivered nothing within \(Words.time(patience)) (LIFE-02)")
         }
         return made
+    }
+
+    /// What came of a load during whose first event `body` is called; `nil` where it does not come to rest.
+    func settled(
+        _ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad, whileDelivering body: () throws(Unjudged) -> Void
+    ) throws(Unjudged) -> LoadRecord? {
+        let state = Monitor((isInside: false, isReleased: false))
+        var script = Self.script(for: load)
+        script.whileDelivering = { index, _ in
+            guard index == 0 else { return }
+            state.signalling { $0.isInside = true }
+            _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
+        }
+        let made = try make(request, of: instance, script)
+        try made.start()
+        let isInside = state.wait(atMost: patience) { $0.isInside ? true : nil } == true
+        let reason: Unjudged?
+        do throws(Unjudged) {
+            guard isInside else { throw Unjudged("'\(load.url)' told nothing within \(Words.time(patience)) (LIFE-02)") }
+            try body()
+            reason = nil
+        } catch {
+            reason = error
+            made.stop()
+        }
+        state.signalling { $0.isReleased = true }
+        let record = settled(made, within: patience)
+        if let reason { throw reason }
+        return record
     }
 
     /// The request of a load with user information in its URL; `nil` where the URL has no room for it, or no handler takes it then.
@@ -95,6 +130,12 @@ extension Trial {
         guard let request = try? request(String(text)), try handler(for: request, of: instance) != nil  // because not every URL has a host
         else { return nil }
         return request
+    }
+
+    /// The request of a load, and the answers it needs; an upload where it is one.
+    func scene(_ load: ConformanceLoad) throws(Unjudged) -> (Request, ClientScript) {
+        if load.tags.contains(.uploads) { return try upload(load, Self.pieces, length: Self.length) }
+        return (try request(load.url), Self.script(for: load))
     }
 
     /// The upload of `pieces`.
@@ -112,4 +153,5 @@ extension Trial {
 
     /// A body in pieces of several sizes.
     static let pieces: [[UInt8]] = (0..<7).map { piece in [UInt8](repeating: UInt8(piece + 65), count: 1 + piece * 1000) }
+    static let length = Int64(pieces.reduce(0) { $0 + $1.count })
 }

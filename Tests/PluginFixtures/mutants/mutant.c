@@ -72,6 +72,9 @@ static int is_host(const subject_load *load, const char *host) {
     return portolan_equal(load->request->host, (portolan_string){ host, strlen(host) });
 }
 
+#include "telling.h"
+#include "challenges.h"
+#include "nesting.h"
 #include "loads.h"
 #include "turns.h"
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The load of the subject that lies around another one. */
+
+static void fail_by(subject_load *load, portolan_nested *inner) {
+    const portolan_error *cause = load->plugin->nested->error(inner);
+    if (!cause) return;
+    portolan_error error = { .size = sizeof error, .code = cause->code, .domain = cause->domain, .cause = cause,
+                             .message = PORTOLAN_TEXT("the inner load failed") };
+#ifdef NEST_02
+    error.cause = NULL;
+#endif
+#ifdef NEST_02b
+    finish(load);
+    return;
+#endif
+    load->client->did_fail(load->client, &error);
+}
+
+static void pass_on(subject_load *load, portolan_nested *inner) {
+    const portolan_nested_table *nested = load->plugin->nested;
+    const portolan_response *response = NULL;
+    const void *bytes = NULL;
+    int64_t count;
+    if (nested->response(inner, &response) == PORTOLAN_STOPPED || !response) {
+#ifdef CANCEL_08
+        while (!nested->error(inner)) pause_for(1);
+#endif
+#ifdef NEST_02b
+        if (respond(load, -1) == PORTOLAN_STOPPED) return;
+#endif
+        return fail_by(load, inner);
+    }
+    if (respond(load, response->expected_length) == PORTOLAN_STOPPED) return;
+    while ((count = nested->next(inner, &bytes)) > 0) {
+        if (load->client->did_load(load->client, bytes, (size_t)count) == PORTOLAN_STOPPED) return;
+    }
+    if (count < 0) fail_by(load, inner);
+    else finish(load);
+}
+
+static void serve_nest(subject_load *load) {
+    const portolan_nested_table *nested = load->plugin->nested;
+    if (!nested) return fail(load, PORTOLAN_ERROR_UNSUPPORTED_SCHEME, "the host offers no portolan.nested/1");
+#ifdef NEST_01
+    if (respond(load, 5) == PORTOLAN_STOPPED) return;
+    if (load->client->did_load(load->client, "inner", 5) == PORTOLAN_STOPPED) return;
+    finish(load);
+    return;
+#endif
+    portolan_change change = { .size = sizeof change, .url = PORTOLAN_TEXT("data:,inner"), .drops_fields = 1, .drops_body = 1 };
+    portolan_nested *inner = nested->open(load->client, &change);
+    pass_on(load, inner);
+    nested->close(inner);
+#ifdef NEST_08
+    nested->close(inner);
+#endif
+#ifdef NEST_08b
+    const void *bytes = NULL;
+    nested->next(inner, &bytes);
+#endif
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all loads of the subject tell the client. */
+
+#ifdef REG_04
+static char shared_greeting[256];
+#endif
+
+static size_t compose(subject_load *load) {
+    portolan_string name = load->request->path;
+    if (name.length > 0) name = (portolan_string){ name.bytes + 1, name.length - 1 };
+#ifdef REG_04
+    const char *greeting = shared_greeting;
+#else
+    const char *greeting = load->plugin->greeting;
+#endif
+    int length = snprintf(load->text, sizeof load->text, "%s %.*s\n", greeting, (int)(name.length > 128 ? 128 : name.length), name.bytes);
+    return (size_t)length;
+}
+
+static void fail(subject_load *load, portolan_code code, const char *message) {
+    portolan_error error = { .size = sizeof error, .code = code, .message = { message, strlen(message) } };
+#ifdef ERR_01
+    if (!is_host(load, "ask")) error.code = PORTOLAN_ERROR_IO_FAILED;
+#endif
+#ifdef ERR_02
+    error.message = (portolan_string)PORTOLAN_TEXT("one line\nand another");
+#endif
+#ifdef ERR_02b
+    error.message = (portolan_string){ "", 0 };
+#endif
+#ifdef ERR_03
+    if (!is_host(load, "ask")) error.code = -99;
+#endif
+#ifdef ERR_05
+    error.message = load->request->url;
+#endif
+#ifdef DESC_05c
+    if (!is_host(load, "ask")) error.size = 8;
+#endif
+#ifdef ORDER_11
+    // Not the constant itself, which compilers refuse.
+    const portolan_error *volatile none = NULL;
+    if (!is_host(load, "ask")) return load->client->did_fail(load->client, none);
+#endif
+    load->client->did_fail(load->client, &error);
+}
+
+static portolan_response response_of(int64_t length) {
+    portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .text_encoding = PORTOLAN_TEXT("utf-8"),
+                                   .expected_length = length };
+#ifdef BODY_09
+    response.mime_type = (portolan_string)PORTOLAN_TEXT("text/plain;charset=utf-8");
+#endif
+#ifdef BODY_09b
+    response.text_encoding = (portolan_string)PORTOLAN_TEXT("utf 8");
+#endif
+#ifdef BODY_11
+    response.url = (portolan_string)PORTOLAN_TEXT("relative/path");
+#endif
+#ifdef BODY_02
+    if (length > 0) response.expected_length = length + 1;
+#endif
+#ifdef ORDER_13b
+    response.status = 150;
+#endif
+#ifdef CACHE_01
+    response.storage = 7;
+#endif
+#ifdef SEC_08
+    static const portolan_field wrong = { PORTOLAN_TEXT("two words"), PORTOLAN_TEXT("value") };
+    response.fields = &wrong;
+    response.field_count = 1;
+#endif
+#ifdef SEC_08b
+    static const portolan_field wrong = { PORTOLAN_TEXT("X-Name"), PORTOLAN_TEXT("value\r\nX-Other: value") };
+    response.fields = &wrong;
+    response.field_count = 1;
+#endif
+#ifdef DESC_05f
+    static const portolan_field wrong = { PORTOLAN_TEXT("X-Name"), { "value", (size_t)-1 } };
+    response.fields = &wrong;
+    response.field_count = 1;
+#endif
+#ifdef LIFE_10
+    static atomic_int count;
+    if (atomic_fetch_add(&count, 1) % 2) response.suggested_name = (portolan_string)PORTOLAN_TEXT("another");
+#endif
+    return response;
+}
+
+static portolan_flow respond(subject_load *load, int64_t length) {
+    portolan_client *client = load->client;
+    portolan_response response = response_of(length);
+#ifdef ORDER_10
+    client->cached_response_is_valid(client, NULL);
+#endif
+#ifdef DESC_05d
+    response.fields = (const portolan_field *)(uintptr_t)8;
+    response.field_count = 3;
+#endif
+    portolan_flow flow = client->did_receive_response(client, &response);
+#ifdef ORDER_08
+    if (flow == PORTOLAN_CONTINUE && load->request->scheme.length == strlen(SCHEME)) flow = client->did_receive_response(client, &response);
+#endif
+#ifdef ORDER_13
+    response.status = 103;
+    if (flow == PORTOLAN_CONTINUE) client->did_receive_interim(client, &response);
+#endif
+#ifdef ORDER_07
+    if (flow == PORTOLAN_STOPPED)
+        for (;;) pause();
+#endif
+    return flow;
+}
+
+#ifdef BODY_03
+static char lent[512];
+static void *scribble(void *length) {
+    pause_for(1);
+    lent[(size_t)(uintptr_t)length - 1] ^= 1;
+    return NULL;
+}
+#endif
+
+static UNUSED portolan_flow deliver_bytes(subject_load *load, const char *text, size_t length) {
+    portolan_client *client = load->client;
+#ifdef BODY_03
+    pthread_t thread;
+    memcpy(lent, text, length);
+    pthread_create(&thread, NULL, scribble, (void *)(uintptr_t)length);
+    portolan_flow flow = client->did_load(client, lent, length);
+    pthread_join(thread, NULL);
+    return flow;
+#elif defined(BODY_04)
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(pages + 4096, 4096, PROT_NONE);
+    memcpy(pages + 4096 - length, text, length);
+    portolan_flow flow = client->did_load(client, pages + 4096 - length, length + 1);
+    munmap(pages, 8192);
+    return flow;
+#elif defined(LIFE_09)
+    static size_t place;
+    place = 0;
+    portolan_flow flow = PORTOLAN_CONTINUE;
+    while (place < length && flow != PORTOLAN_STOPPED) {
+        size_t start = place;
+        flow = client->did_load(client, text + start, 1);
+        place++;
+    }
+    return flow;
+#else
+#ifdef CANCEL_03
+    pthread_mutex_lock(&load->lock);
+#endif
+    portolan_flow flow = client->did_load(client, text, length / 2);
+#ifdef CANCEL_03
+    pthread_mutex_unlock(&load->lock);
+#endif
+    if (flow == PORTOLAN_STOPPED) return flow;
+    return client->did_load(client, text + length / 2, length - length / 2);
+#endif
+}
+
+#ifdef LEAK_03
+static void *sleep_on(void *pointer) {
+    subject_plugin *plugin = pointer;
+    while (!plugin->is_over) pause_for(2);
+    plugin->sleepers--;
+    return NULL;
+}
+#endif
+
+static void finish(subject_load *load) {
+#ifdef LEAK_04
+    char path[512];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/subject-XXXXXX", folder ? folder : "/tmp");
+    int file = mkstemp(path);
+    if (file >= 0) close(file);
+#endif
+    load->client->did_finish(load->client);
+#ifdef ORDER_02
+    load->client->did_finish(load->client);
+#endif
+#ifdef ORDER_02c
+    portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_UNKNOWN, .message = PORTOLAN_TEXT("it failed after its end") };
+    load->client->did_fail(load->client, &error);
+#endif
+#ifdef ORDER_03
+    load->client->did_reach(load->client, PORTOLAN_FIRST_BYTE);
+#endif
+}
