@@ -17,12 +17,12 @@ run: packages-run build plugins
 
 # Installs what the tests need, builds, and runs every test.
 test: packages-test contract-reference embedding bench-test test-mutants
-	$(SWIFT) test --skip-build --disable-xctest
+	scripts/test.sh $(SWIFT) test --skip-build --disable-xctest
 
 # Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule.
 test-mutants: fixtures
 	$(SWIFT) build --build-tests
-	PORTOLAN_MUTANTS=$(LEVEL) $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
+	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
 
 # The same, with the checks of all levels.
 test-full: LEVEL := 5
@@ -84,7 +84,7 @@ bench: bench-plugins
 # Sees a row that was made slow on purpose over its budget.
 bench-test: bench-plugins
 	$(SWIFT) build $(BENCHMARKS) --build-tests
-	$(SWIFT) test $(BENCHMARKS) --skip-build --disable-xctest
+	scripts/test.sh $(SWIFT) test $(BENCHMARKS) --skip-build --disable-xctest
 
 # The libraries that the benchmarks load.
 bench-plugins:
