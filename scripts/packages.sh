@@ -35,6 +35,9 @@ test)
     bound
     # The tests judge manifests by their JSON Schema with it, too.
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema)
+    # … and what is reported for other programs with these.
+    /usr/bin/python3 -c 'import junitparser' 2>/dev/null || missing+=(python3-junitparser)
+    need prove perl
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     need curl curl
     need openssl openssl

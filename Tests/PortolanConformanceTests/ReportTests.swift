@@ -26,14 +26,14 @@ import Testing
     }
 
     @Test func tapEscapesItsMarks() throws {
-        let lines = TAPReport.text(of: Summary(try results())).split(separator: "\n").map(String.init)
+        let lines = TAPReport(repeatingBy: "portolan check x").text(of: Summary(try results())).split(separator: "\n").map(String.init)
         #expect(lines[1] == "1..4")
         #expect(lines.contains { $0.hasPrefix("ok 2 - CAN-01") && $0.hasSuffix(##"# SKIP the manifest names no URL \# here"##) })
         #expect(lines.contains(#"    - "it ended \"twice\" <&> # \\""#))
     }
 
     @Test func xmlEscapesItsMarks() throws {
-        let text = JUnitReport.text(of: Summary(try results()), subject: "a<b")
+        let text = JUnitReport(repeatingBy: "portolan check x").text(of: Summary(try results()), subject: "a<b")
         #expect(text.contains(#"classname="a&lt;b""#) && text.contains("it ended &quot;twice&quot; &lt;&amp;&gt;"))
         #expect(text.contains(#"<error type="crashed""#) && text.contains(#"tests="4" failures="1" errors="1""#))
     }

@@ -14,7 +14,7 @@ struct CheckCommand: ParsableCommand {
             manifest's conformance section; what it has no example of is not judged, and counted. Exit status 0 only when nothing failed.
             """)
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, junit, html }
+    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, tap13, junit, html }
 
     @Argument(
         help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
@@ -47,7 +47,7 @@ struct CheckCommand: ParsableCommand {
     @Flag(name: .customLong("json"), help: "Print JSON, on one line; the same as --format json.")
     var isJSON = false
 
-    @Option(help: "How to print the results.")
+    @Option(help: "How to print the results; tap is TAP 14, and tap13 what prove(1) of Perl 5.36 still reads.")
     var format = Format.text
 
     @Flag(name: .shortAndLong, help: "Tell of what passed and was not judged, too.")
@@ -72,11 +72,19 @@ struct CheckCommand: ParsableCommand {
         judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
         let report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose)
         var results: [CheckResult] = []
+        // What an interrupted command leaves of it, the next line of the shell overwrites.
+        var progress = CheckProgress(checks.count * repetitions, on: Descriptor.standardError.isTerminal ? .standardError : nil)
         try make(checks, by: judge) { result in
             results.append(result)
-            guard chosenFormat == .text else { return }
-            try StandardOutput.write(report.lines(for: result).map { PlainText.line($0) + "\n" }.joined())
+            progress.note(result)
+            let lines = chosenFormat == .text ? report.lines(for: result) : []
+            if !lines.isEmpty {
+                progress.clear()
+                try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
+            }
+            progress.draw()
         }
+        progress.clear()
         let summary = Summary(results)
         try write(summary, judge.subject, plugin)
         if !summary.isSuccess { throw Failure(.checkFailed, nil) }
@@ -117,9 +125,12 @@ struct CheckCommand: ParsableCommand {
         case .text:
             let lines = summary.categoryLines.map { "  \($0)" } + ["\(name): \(summary.line)"]
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
-        case .json: try StandardOutput.write(JSONReport.value(of: summary, subject: name, library: subject.library))
-        case .tap: try StandardOutput.write(TAPReport.text(of: summary))
-        case .junit: try StandardOutput.write(JUnitReport.text(of: summary, subject: name))
+        case .json:
+            let report = JSONReport(repeatingBy: command(for: plugin))
+            try StandardOutput.write(report.value(of: summary, subject: name, library: subject.library))
+        case .tap: try StandardOutput.write(TAPReport(repeatingBy: command(for: plugin)).text(of: summary))
+        case .tap13: try StandardOutput.write(TAPReport(repeatingBy: command(for: plugin), version: 13).text(of: summary))
+        case .junit: try StandardOutput.write(JUnitReport(repeatingBy: command(for: plugin)).text(of: summary, subject: name))
         case .html: try StandardOutput.write(HTMLReport(repeatingBy: command(for: plugin)).page(of: summary, subject: name))
         }
     }

@@ -2,9 +2,16 @@
 
 package import PortolanJSON
 
-/// Results and rules for programs.
-package enum JSONReport {
-    package static func value(of summary: Summary, subject: String, library: String) -> JSONValue {
+/// Results and rules for programs, as docs/check-results.schema.json has them.
+package struct JSONReport: Sendable {
+    /// The command that makes one check alone, up to its ID.
+    private let command: String
+
+    package init(repeatingBy command: String) {
+        self.command = command
+    }
+
+    package func value(of summary: Summary, subject: String, library: String) -> JSONValue {
         let counts = Verdict.allCases.map { JSONValue.Member(name: $0.rawValue, value: .integer(summary.count($0))) }
         return [
             "plugin": .string(subject), "library": .string(library), "success": .bool(summary.isSuccess), "counts": .object(counts),
@@ -12,12 +19,13 @@ package enum JSONReport {
         ]
     }
 
-    private static func value(of result: CheckResult) -> JSONValue {
+    private func value(of result: CheckResult) -> JSONValue {
         [
             "id": .string(result.rule.id), "level": .integer(result.rule.level), "verdict": .string(result.verdict.rawValue),
             "findings": .array(
                 result.findings.map { ["weight": .string($0.weight.rawValue), "detail": .string($0.detail)] }),
-            "note": .text(result.note), "ms": .milliseconds(result.duration),
+            "sentence": .string(result.rule.sentence), "reason": .string(result.rule.reason), "remedy": .string(result.rule.remedy),
+            "again": .string("\(command) --filter \(result.rule.id)"), "note": .text(result.note), "ms": .milliseconds(result.duration),
             "lastEvents": .array(result.lastEvents.map(JSONValue.string)), "stack": .array(result.stack.map(JSONValue.string)),
         ]
     }

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Results for build servers, as XML in JUnit's way: a suite for each category.
-public enum JUnitReport {
-    public static func text(of summary: Summary, subject: String) -> String {
+public struct JUnitReport: Sendable {
+    /// The command that makes one check alone, up to its ID.
+    private let command: String
+
+    public init(repeatingBy command: String) {
+        self.command = command
+    }
+
+    public func text(of summary: Summary, subject: String) -> String {
         let results = summary.results
         let failures = results.count { $0.verdict == .failed }
         let errors = results.count { $0.verdict == .crashed || $0.verdict == .hung }
@@ -23,10 +30,14 @@ public enum JUnitReport {
         return (lines + ["</testsuites>", ""]).joined(separator: "\n")
     }
 
-    private static func testCase(_ result: CheckResult, subject: String) -> [String] {
-        let head = #"    <testcase classname="\#(Markup.escaped(subject))" name="\#(result.rule.id)" time="\#(seconds(result.duration))""#
+    private func testCase(_ result: CheckResult, subject: String) -> [String] {
+        let head =
+            #"    <testcase classname="\#(Markup.escaped(subject))" name="\#(result.rule.id)" time="\#(Self.seconds(result.duration))""#
         let words = Markup.escaped(
-            ([result.note].compactMap { $0 } + result.findings.map(\.detail) + [result.rule.remedy]).joined(separator: "\n"))
+            ([result.note].compactMap { $0 } + result.findings.map(\.detail) + [
+                result.rule.remedy, "\(command) --filter \(result.rule.id)",
+            ])
+            .joined(separator: "\n"))
         let message = Markup.escaped(result.rule.sentence)
         switch result.verdict {
         case .passed: return [head + "/>"]

@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Results for programs that read TAP, version 14 (https://testanything.org).
-public enum TAPReport {
-    public static func text(of summary: Summary) -> String {
-        var lines = ["TAP version 14", "1..\(summary.results.count)"]
+/// Results for programs that read TAP (https://testanything.org).
+public struct TAPReport: Sendable {
+    /// The command that makes one check alone, up to its ID.
+    private let command: String
+    private let version: Int
+
+    /// - Parameter version: 14, or 13 for readers that refuse a version that they don't know. What is written is the same in both.
+    public init(repeatingBy command: String, version: Int = 14) {
+        (self.command, self.version) = (command, version)
+    }
+
+    public func text(of summary: Summary) -> String {
+        var lines = ["TAP version \(version)", "1..\(summary.results.count)"]
         for (index, result) in summary.results.enumerated() {
-            let words = "\(index + 1) - \(escaped("\(result.rule.id) \(result.rule.sentence)"))"
+            let words = "\(index + 1) - \(Self.escaped("\(result.rule.id) \(result.rule.sentence)"))"
             switch result.verdict {
             case .passed, .warned: lines.append("ok \(words)")
-            case .skipped: lines.append("ok \(words) # SKIP \(escaped(result.note ?? ""))")
+            case .skipped: lines.append("ok \(words) # SKIP \(Self.escaped(result.note ?? ""))")
             case .failed, .crashed, .hung: lines.append("not ok \(words)")
             }
             guard result.verdict != .passed, result.verdict != .skipped else { continue }
             lines += ["  ---", "  verdict: \(result.verdict.rawValue)"]
-            if let note = result.note { lines.append("  note: \(quoted(note))") }
-            if !result.findings.isEmpty { lines += ["  findings:"] + result.findings.map { "    - \(quoted($0.detail))" } }
-            lines += ["  remedy: \(quoted(result.rule.remedy))", "  ..."]
+            if let note = result.note { lines.append("  note: \(Self.quoted(note))") }
+            if !result.findings.isEmpty { lines += ["  findings:"] + result.findings.map { "    - \(Self.quoted($0.detail))" } }
+            lines += [
+                "  remedy: \(Self.quoted(result.rule.remedy))", "  again: \(Self.quoted("\(command) --filter \(result.rule.id)"))", "  ...",
+            ]
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -76,6 +76,37 @@ import Testing
         #expect(outcome.text.contains("<failure message=") && outcome.text.contains(#"failures="1" errors="0""#))
     }
 
+    /// Programs that are not ours read what is printed for programs, and count the same: one failure, one that could not be judged.
+    @Test func theReportsAreReadByOthers() throws {
+        let program = try Program()
+        let outcome = try program.runScript(
+            """
+            set -e
+            cp '\(subject("ERR_02"))' .
+            sed '/"nested"/d' '\(Mutant.folder.path)/ERR_02.plugin.json' > ERR_02.plugin.json
+            check() { "$portolan" check ERR_02.so --filter ERR-01,ERR-02,NEST-01 "$@" || [ $? = 111 ]; }
+            check --json > report.json; "$portolan" check --list --json > list.json
+            check --format junit > report.xml; check --format tap13 > report.tap
+            sed 's/"verdict":"failed"/"verdict":"bad"/' report.json > wrong.json
+            echo '{"plugin":"x"}' > half.json
+            /usr/bin/python3 - '\(Repository.root.path)/docs/check-results.schema.json' <<'END'
+            import json, jsonschema, junitparser, sys
+            schema = json.load(open(sys.argv[1]))
+            jsonschema.Draft202012Validator.check_schema(schema)
+            validator = jsonschema.Draft202012Validator(schema)
+            print([validator.is_valid(json.load(open(name))) for name in ["report.json", "list.json", "wrong.json", "half.json"]])
+            report = junitparser.JUnitXml.fromfile("report.xml")
+            cases = [case for suite in report for case in suite]
+            print(report.tests, report.failures, [case.name for case in cases if any(isinstance(r, junitparser.Skipped) for r in case.result)])
+            END
+            prove --verbose --exec cat report.tap > proved || true
+            grep -cE '^(not )?ok' proved; grep 'Failed test' proved
+            """)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.lines.prefix(3) == ["[True, True, False, False]", "3 1 ['NEST-01']", "3"], "\(outcome.lines)")
+        #expect(outcome.lines.last == "  Failed test:  3", "\(outcome.lines)")
+    }
+
     /// The page asks for nothing from elsewhere.
     @Test func htmlIsOnePageWithAPictureOfTheLastCalls() throws {
         let outcome = try Program().run("check", subject("FLOW_06"), "--filter", "FLOW", "--format", "html")

@@ -62,9 +62,14 @@ final class ProgressBar: LoadObserver {
         let text = "  \(padding)\(percent) %  \(size(Double(received))) of \(size(Double(expected)))  \(speed)"
         let width = min(40, columns - 1 - text.count - 2)
         guard width >= 10 else { return String(text.dropFirst(2).prefix(max(0, columns - 1))) }
-        let done = Int(fraction * Double(width))
+        return bar(fraction, width: width) + text
+    }
+
+    /// As in `[===>    ]`, with `width` places between the brackets.
+    static func bar(_ fraction: Double, width: Int) -> String {
+        let done = Int(min(1, max(0, fraction)) * Double(width))
         let bar = String(repeating: "=", count: done) + (done < width ? ">" : "")
-        return "[\(bar)\(String(repeating: " ", count: width - bar.count))]\(text)"
+        return "[\(bar)\(String(repeating: " ", count: width - bar.count))]"
     }
 
     /// A count of bytes in the largest unit in which it is at least one.
