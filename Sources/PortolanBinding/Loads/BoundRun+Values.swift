@@ -216,8 +216,10 @@ extension BoundRun {
 
     // MARK: Inside
 
-    /// - Parameter result: what `{result}` stands for.
-    func evaluate(_ expression: Expression, _ result: Value?) throws(RunEnd) -> Value {
+    /// - Parameters:
+    ///   - result: what `{result}` stands for.
+    ///   - isMessage: whether it is for people to read: `{url}` is then without user name and password (ERR-05).
+    func evaluate(_ expression: Expression, _ result: Value?, inMessage isMessage: Bool = false) throws(RunEnd) -> Value {
         switch expression {
         case .null: return .null
         case .truth(let truth): return .truth(truth)
@@ -225,7 +227,7 @@ extension BoundRun {
         case .real(let real): return .real(real)
         case .text(let text): return .text(Array(text.utf8))
         case .source(let source, let fallback):
-            let value = try value(of: source, result)
+            let value = try value(of: source, result, inMessage: isMessage)
             guard value == .null else { return value }
             switch fallback {
             case .text(let text)?: return .text(Array(text.utf8))
@@ -235,7 +237,7 @@ extension BoundRun {
         case .joined(let parts):
             var text: [UInt8] = []
             for part in parts {
-                switch try evaluate(part, result) {
+                switch try evaluate(part, result, inMessage: isMessage) {
                 case .text(let part): text += part
                 case .integer(let integer): text += "\(integer)".utf8
                 case .truth(let truth): text += "\(truth)".utf8
@@ -247,8 +249,9 @@ extension BoundRun {
         }
     }
 
-    private func value(of source: Source, _ result: Value?) throws(RunEnd) -> Value {
+    private func value(of source: Source, _ result: Value?, inMessage isMessage: Bool) throws(RunEnd) -> Value {
         switch source {
+        case .url(.all, _) where isMessage: return Self.value(of: .all, in: host.request.url.withoutCredentials, isDecoded: false)
         case .url(let part, let isDecoded): return Self.value(of: part, in: host.request.url, isDecoded: isDecoded)
         case .method: return .text(Array(host.request.method.rawValue.utf8))
         case .field(let name):

@@ -222,7 +222,9 @@ final class BoundRun: @unchecked Sendable {
         var code = failure.code
         if case .integer(let number)? = result, let special = failure.codes[number] { code = special }
         var message = words
-        if let own = failure.message, let text = text({ () throws(RunEnd) in try evaluate(own, result) }) { message = text }
+        if let own = failure.message, let text = text({ () throws(RunEnd) in try evaluate(own, result, inMessage: true) }) {
+            message = text
+        }
         if let call = linked.text {
             if let result { judged = result }
             if let text = text({ () throws(RunEnd) in try invoke(call, .always) }) { message += ": \(text)" }
