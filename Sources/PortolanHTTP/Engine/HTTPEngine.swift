@@ -31,7 +31,7 @@ final class HTTPEngine: Sendable {
         self.configuration = configuration
         proxies = ProxySelection(configuration.proxies)
         let secured = SecureContexts(configuration.tls, allowsHTTP2: configuration.allowsHTTP2)
-        let eventLoops = Array(MultiThreadedEventLoopGroup.singleton.makeIterator())
+        let eventLoops = EventQueues.loops
         let count = max(1, configuration.threadCount ?? eventLoops.count)
         let channels = eventLoops.prefix(count).map { loop in
             (lane: Lane(ThreadLoop(loop)), connector: HTTPConnector(configuration, secured: secured, on: loop))
