@@ -73,7 +73,9 @@ public final class ProtocolRegistry: Sendable {
     /// Puts `handlers` in the place of those that have it, or of those that were to be made for it: new loads come to the new ones, running loads go on
     /// with the old, and no look-up finds the place empty.
     ///
-    /// - Parameter handlers: in the order in which they are to be registered, so that the last is asked first.
+    /// - Parameters:
+    ///   - registration: the place, as ``register(_:)`` gave it.
+    ///   - handlers: in the order in which they are to be registered, so that the last is asked first.
     /// - Returns: when the last load of the old ones has ended, and it holds them until it is let go; `nil` where the place was taken out, and nothing
     ///   was done.
     @discardableResult
