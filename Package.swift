@@ -98,7 +98,8 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanConformance", "PortolanCore", "PortolanJSON", "CExtendedAttributes", httpTypes, logging,
+                "Portolan", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanJSON", "CExtendedAttributes",
+                httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -134,7 +135,10 @@ let package = Package(
                 "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),
-        .testTarget(name: "PortolanConformanceTests", dependencies: ["PortolanConformance", "PortolanJSON"], swiftSettings: strict),
+        .testTarget(
+            name: "PortolanConformanceTests",
+            dependencies: ["PortolanConformance", "PortolanCore", "PortolanJSON", "PortolanPlugins", "TestThreads", httpTypes],
+            swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),

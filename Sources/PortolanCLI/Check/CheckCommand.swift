@@ -17,7 +17,9 @@ struct CheckCommand: ParsableCommand {
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, tap13, junit, html }
 
     @Argument(
-        help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
+        help: ArgumentHelp(
+            "An identifier, a folder, a manifest or a library; or what is built in: data:, file:, http: or https:.", valueName: "plugin"),
+        completion: .file())
     var plugin: String?
 
     @Flag(help: "List the checks, with what each looks at, and do nothing more.")
@@ -28,6 +30,12 @@ struct CheckCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("Only these checks: IDs, or categories, with commas between.", valueName: "ids"))
     var filter: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "URLs, and what they have to yield, for what is built in: a conformance section, as manifests have it.", valueName: "file"),
+        completion: .file())
+    var loads: String?
 
     @Option(help: ArgumentHelp("How many checks run at once.", valueName: "number"))
     var jobs = 2
@@ -67,7 +75,9 @@ struct CheckCommand: ParsableCommand {
         Interruption.ignoreClosedPipes()
         let checks = try chosenChecks()
         guard !list, let plugin else { return try CheckList.write(checks, asJSON: chosenFormat == .json) }
-        var judge = Judge(try CheckSubject.subject(plugin))
+        let folder = CheckFolder()
+        defer { withExtendedLifetime(folder) {} }
+        var judge = Judge(try CheckSubject.subject(plugin, loads: loads, in: folder))
         (judge.seed, judge.timeLimit) = (seed, .seconds(timeout))
         judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
         let report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose)

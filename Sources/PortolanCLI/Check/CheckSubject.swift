@@ -5,8 +5,11 @@ import PortolanConformance
 
 /// What the argument of `portolan check` names.
 enum CheckSubject {
-    /// An installed plugin's identifier, a folder or manifest; or a library, whose manifest is the one of the same name beside it, where there is one.
-    static func subject(_ argument: String) throws(Failure) -> Subject {
+    /// An installed plugin's identifier, a folder or manifest; a library, whose manifest is the one of the same name beside it, where there is one; or
+    /// what is built in, by its scheme.
+    static func subject(_ argument: String, loads: String?, in folder: CheckFolder) throws(Failure) -> Subject {
+        if let builtIn = BuiltInSubject(rawValue: argument) { return try builtIn.subject(loads, in: folder) }
+        guard loads == nil else { throw Failure(.usage, "--loads is for what is built in; the URLs of a plugin stand in its manifest") }
         let catalogue = PluginCatalogue()
         guard argument.hasSuffix(".so") else { return Subject(try whole(try PluginArgument.plugin(argument, in: catalogue))) }
         let manifest = argument.dropLast(3) + PluginManifest.fileNameEnd
@@ -25,12 +28,6 @@ enum CheckSubject {
     }
 
     private static func whole(_ plugin: InstalledPlugin) throws(Failure) -> InstalledPlugin {
-        guard !plugin.manifest.bindsLibrary else {
-            throw Failure(
-                .usage,
-                "'\(plugin.identifier)' binds a library that is no plugin, so the contract's rules are not for it; check it by 'portolan plugins validate', and its loads by 'portolan get'"
-            )
-        }
-        return try Failure.explaining { () throws(PluginProblem) in try plugin.readingConformance() }
+        try Failure.explaining { () throws(PluginProblem) in try plugin.readingConformance() }
     }
 }

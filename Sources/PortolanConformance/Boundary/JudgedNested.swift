@@ -14,8 +14,8 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     private let state = Monitor(State())
     /// The bytes that `next` has lent.
     private var lent: UnsafeMutableRawBufferPointer?
-    private var response: LentResponse?
-    private var error: LentError?
+    private var response: Shared<portolan_response>?
+    private var error: Shared<portolan_error>?
 
     private struct State {
         var outcome: InnerLoads.Outcome?
@@ -85,8 +85,10 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
         case nil: return isBlocking ? PORTOLAN_STOPPED : PORTOLAN_WAIT
         case .failure?: return PORTOLAN_STOPPED
         case .success(let (data, response))?:
-            let lent = self.response ?? LentResponse(response, length: data.count)
-            self.response = lent
+            var response = response
+            response.expectedLength = Int64(data.count)
+            let lent = unsafe self.response ?? Shared(Lent(response, storage: .notAllowed))
+            unsafe self.response = lent
             unsafe place.pointee = lent.pointer
             return PORTOLAN_CONTINUE
         }
@@ -117,8 +119,8 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
         noteUse()
         if outer.state.withLock(\.isStopped) { return nil }
         guard case .failure(let failure)? = state.withLock(\.outcome) else { return nil }
-        let lent = self.error ?? LentError(failure)
-        self.error = lent
+        let lent = unsafe self.error ?? Shared(Lent(failure))
+        unsafe self.error = unsafe lent
         return unsafe lent.pointer
     }
 
@@ -140,41 +142,11 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     }
 }
 
-/// A response as a plugin is lent it.
+/// A value as a plugin is lent it, shared.
 @safe
-private final class LentResponse: @unchecked Sendable {  // … because it does not change
-    private let lent: Lent<portolan_response>
-    var pointer: UnsafePointer<portolan_response> { unsafe lent.pointer }
+private final class Shared<Root>: @unchecked Sendable {  // … because it does not change
+    private let lent: Lent<Root>
+    var pointer: UnsafePointer<Root> { unsafe lent.pointer }
 
-    init(_ response: Response, length: Int) {
-        unsafe lent = unsafe Lent { arena in
-            var image = unsafe portolan_response()
-            unsafe image.size = UInt32(MemoryLayout<portolan_response>.size)
-            unsafe image.status = Int32(response.status?.code ?? 0)
-            unsafe image.url = arena.string(response.url.description)
-            unsafe image.mime_type = arena.string(response.mimeType?.essence)
-            unsafe image.text_encoding = arena.string(response.textEncodingName)
-            unsafe image.expected_length = Int64(length)
-            unsafe (image.fields, image.field_count) = arena.list(response.fields)
-            return unsafe image
-        }
-    }
-}
-
-/// An error as a plugin is lent it.
-@safe
-private final class LentError: @unchecked Sendable {  // … because it does not change
-    private let lent: Lent<portolan_error>
-    var pointer: UnsafePointer<portolan_error> { unsafe lent.pointer }
-
-    init(_ error: LoadError) {
-        unsafe lent = unsafe Lent { arena in
-            var image = unsafe portolan_error()
-            unsafe image.size = UInt32(MemoryLayout<portolan_error>.size)
-            unsafe image.code = error.code.rawValue
-            unsafe image.domain = arena.string(error.domain)
-            unsafe image.message = arena.string(Text.oneLine(error.message))
-            return unsafe image
-        }
-    }
+    init(_ lent: consuming Lent<Root>) { self.lent = lent }
 }

@@ -9,17 +9,26 @@ import PortolanPlugins
 final class LentRequest: @unchecked Sendable {  // … because the memory does not change until it is taken away
     private let parts: LentPages<portolan_request>
     private let table: GuardedTable<portolan_request>
+    /// What it is the image of.
+    let request: Request
 
     /// - Parameters:
     ///   - isFlush: whether the struct ends where a page ends, before one that nobody may touch.
     ///   - text: the URL as the caller wrote it, where that is not the way it is written now.
     init(_ request: Request, isFlush: Bool = false, asked text: String? = nil) throws(Unjudged) {
+        self.request = request
         unsafe parts = try unsafe LentPages { arena in
             var image = unsafe portolan_request(request, in: &arena)
             if let text { unsafe image.url = arena.string(text) }
             return unsafe image
         }
         unsafe table = try unsafe GuardedTable(isFlush: isFlush, parts.pointer.pointee)
+        unsafe table.serve(self)
+    }
+
+    /// The one that lent the image at `pointer`.
+    static func at(_ pointer: UnsafePointer<portolan_request>) -> LentRequest {
+        unsafe GuardedTable.object(of: UnsafeMutablePointer(mutating: pointer), as: LentRequest.self)
     }
 
     var pointer: UnsafePointer<portolan_request> { unsafe UnsafePointer(table.pointer) }

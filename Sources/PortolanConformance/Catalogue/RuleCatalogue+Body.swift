@@ -4,9 +4,9 @@ extension RuleCatalogue {
     static let body: [ConformanceRule] = [
         .must(
             "BODY-01", level: 2, needs: .succeeds,
-            "The body has the digest that the manifest states.",
+            "A URL yields what the manifest states: digest, length, MIME type, status.",
             because: "This is what a load is for.",
-            remedy: "Compare the bytes with what the source has; correct the manifest where that is wrong."),
+            remedy: "Compare what comes with what the source has; correct the manifest where that is wrong."),
         .must(
             "BODY-02", level: 2, isEnforced: true, needs: .succeeds,
             "The count of bytes equals the expected length where one was given.",

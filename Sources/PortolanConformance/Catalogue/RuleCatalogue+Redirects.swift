@@ -19,7 +19,7 @@ extension RuleCatalogue {
             remedy: "Name in the change only what differs."),
         .must(
             "REDIR-04", level: 3, needs: .redirects,
-            "No credential of the first URL stands in the second.",
+            "No credential of the first URL stands in one that leads to another origin.",
             because: "It would be sent to a stranger.",
             remedy: "Leave user information out of the new URL."),
         .must(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import PortolanCore
 
 #if canImport(Glibc)
     import Glibc
@@ -14,12 +15,16 @@ struct ProcessCensus: Sendable {
     var descriptors: [Int32: String]
     /// Identifiers of the kernel's for each thread.
     var threads: Set<Int32>
+    /// Of these, how many are the host's own, kept for the next load that blocks.
+    var idleThreadsOfHost: Int
     /// What `timer_create(2)` made, by its line in /proc/self/timers.
     var timers: [String]
     var surroundings: Surroundings
 
     static func taken() -> Self {
-        Self(descriptors: Self.descriptors(), threads: Self.threads(), timers: Self.timers(), surroundings: .taken())
+        Self(
+            descriptors: Self.descriptors(), threads: Self.threads(), idleThreadsOfHost: LoadThreads.idleCount, timers: Self.timers(),
+            surroundings: .taken())
     }
 
     static func threads() -> Set<Int32> {
@@ -94,7 +99,7 @@ extension ProcessCensus {
     /// What there is now and was not before: one line each.
     func additions(since before: Self) -> [String] {
         let opened = descriptors.keys.filter { before.descriptors[$0] == nil }.sorted()
-        let started = threads.subtracting(before.threads).count
+        let started = threads.subtracting(before.threads).count - max(0, idleThreadsOfHost - before.idleThreadsOfHost)
         let set = timers.count - before.timers.count
         return opened.map { "descriptor \($0) (\(descriptors[$0] ?? "?")) was left open" }
             + (started > 0 ? ["\(started) thread\(started == 1 ? " was" : "s were") left running"] : [])

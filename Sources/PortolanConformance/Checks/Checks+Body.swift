@@ -7,17 +7,12 @@ import PortolanPlugins
 extension ConformanceCheck {
     static let body: [ConformanceCheck] = [
         ConformanceCheck("BODY-01") { trial throws(Unjudged) in
-            let stated = try trial.everyLoad().filter { $0.sha256 != nil && $0.needs.isEmpty && !$0.tags.contains(.hangs) }
-            guard !stated.isEmpty else { throw Unjudged("the manifest gives no digest") }
+            let stated = try trial.everyLoad().filter { $0.statesContents && $0.needs.isEmpty && !$0.tags.contains(.hangs) }
+            guard !stated.isEmpty else { throw Unjudged("the manifest states no digest, length, MIME type or status") }
             let instance = try trial.instance()
             for load in stated {
                 guard let last = try trial.follow(load, of: instance).last else { continue }
-                let digest = SHA256.hexadecimal(of: last.body)
-                if digest != load.sha256 {
-                    trial.fail(
-                        "'\(load.url)' gave \(Words.count(last.body.count, "byte")) with the digest \(digest.prefix(16))…, not \(load.sha256?.prefix(16) ?? "")…"
-                    )
-                }
+                trial.fail(last.differences(from: load).map { "'\(load.url)' \($0)" })
             }
             instance.end()
         },
@@ -94,7 +89,33 @@ extension ConformanceCheck {
     ]
 }
 
+extension ConformanceLoad {
+    fileprivate var statesContents: Bool { sha256 != nil || length != nil || mime != nil || status != nil }
+}
+
 extension LoadRecord {
+    /// In which ways this is not what the manifest states.
+    fileprivate func differences(from load: ConformanceLoad) -> [String] {
+        // That it fails, and why, is ERR-01's; what came before the failure is stated all the same.
+        if load.error == nil, !didFinish { return ["came to \(LoadResult(self).words), and was to succeed"] }
+        var found: [String] = []
+        if let length = load.length, length != body.count { found.append("gave \(Words.count(body.count, "byte")), not \(length)") }
+        let response = responses.compactMap(\.value).last
+        if let mime = load.mime, response?.mimeType.text?.lowercased() != mime {
+            found.append("has the MIME type \(response?.mimeType.quoted ?? "(absent)"), not '\(mime)'")
+        }
+        if let status = load.status, response?.status != Int32(status) {
+            found.append("has the status \(response?.status ?? 0), not \(status)")
+        }
+        if let stated = load.sha256 {
+            let digest = SHA256.hexadecimal(of: body)
+            if digest != stated {
+                found.append("gave \(Words.count(body.count, "byte")) with the digest \(digest.prefix(16))…, not \(stated.prefix(16))…")
+            }
+        }
+        return found
+    }
+
     /// The bytes that were counted, whether they could be read or not.
     fileprivate var countedBytes: Int64 {
         told.reduce(0) { sum, call in if case .data(let count, _, _) = call.call { sum &+ Int64(count) } else { sum } }

@@ -10,14 +10,14 @@ extension ConformanceCheck {
     static let descriptor: [ConformanceCheck] = [
         ConformanceCheck("DESC-01") { trial throws(Unjudged) in
             do throws(Unjudged) {
-                _ = try JudgedLibrary(at: trial.subject.library)
+                _ = try JudgedLibrary(at: trial.libraryPath())
             } catch {
                 trial.fail("dlopen(3) refuses it: \(error.reason)")
             }
         },
         ConformanceCheck("DESC-02") { trial throws(Unjudged) in
             guard unsafe try trial.library().entry != nil else { return trial.fail("it does not export portolan_plugin_entry") }
-            let others = try LibraryFile(at: trial.subject.library).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
+            let others = try LibraryFile(at: trial.libraryPath()).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
             guard let first = others.first else { return }
             trial.warn(
                 "it exports \(others.count) more name\(others.count == 1 ? "" : "s"), as '\(first)'; compile with -fvisibility=hidden")
@@ -119,7 +119,7 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("DESC-12") { trial throws(Unjudged) in
-            let file = try LibraryFile(at: trial.subject.library)
+            let file = try LibraryFile(at: trial.libraryPath())
             for name in file.needed where name.lowercased().hasPrefix("libportolan") && !name.hasPrefix("libPortolanPluginKit") {
                 trial.fail("it needs \(name), a module of the host")
             }
@@ -129,7 +129,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("DESC-13") { trial throws(Unjudged) in
             let first = try trial.instance()
-            let copy = try LibraryCopy(of: trial.subject.library)
+            let copy = try LibraryCopy(of: trial.libraryPath())
             guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
                 return trial.fail("a copy of the library gives no descriptor while the original is open")
             }

@@ -15,6 +15,16 @@ extension ConformanceCheck {
         all.filter { $0.rule.level <= level }
     }
 
+    /// Whether it looks at what the whole process has or shares, or changes that: descriptors, threads, memory and processor time, environment, limits,
+    /// standard output. It is for a process of its own, as `portolan check` gives it; in a test that runs beside others it sees theirs, too.
+    public var needsProcess: Bool { Self.processWide.contains(id) }
+
+    private static let processWide: Set<String> = [
+        "DESC-09", "REG-03", "REG-05", "CAN-03", "LIFE-07", "FLOW-08", "FLOW-09", "CANCEL-05", "THREAD-04", "THREAD-08", "ERR-06", "SEC-04",
+        "SEC-06",
+        "LEAK-02", "LEAK-03", "LEAK-04", "UNLOAD-01", "FAULT-02", "FAULT-04", "PERF-03", "PERF-05",
+    ]
+
     /// The check of this rule.
     public static func named(_ id: String) -> ConformanceCheck? {
         all.first { $0.id == id }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolan
+import PortolanCore
 
 /// What a library's entry function gave, as it stands there. What is wrong with it, the checks of DESC say; where that is so much that nothing
 /// else can be judged, there is none.
@@ -11,8 +12,20 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
 
     /// Every way in which the structures are not whole; one line each. DESC-05.
     let flaws: [String]
+    /// The handler of this process that they are for; `nil` of a library's.
+    let exported: ExportedPlugin?
+
+    init(_ handler: any ProtocolHandler) throws(Unjudged) {
+        let plugin = ExportedPlugin(handler)
+        try unsafe self.init(plugin.pointer, plugin)
+    }
 
     init(_ pointer: UnsafePointer<portolan_plugin>) throws(Unjudged) {
+        try unsafe self.init(pointer, nil)
+    }
+
+    private init(_ pointer: UnsafePointer<portolan_plugin>, _ exported: ExportedPlugin?) throws(Unjudged) {
+        self.exported = exported
         guard case .whole(let plugin) = unsafe Given(pointer, { unsafe Whole($0) }) else {
             throw Unjudged("the plugin's descriptor is not whole (DESC-05)")
         }

@@ -2,8 +2,13 @@
 
 /// How one rule is judged.
 ///
-///     @Test(arguments: ConformanceCheck.all(level: 3))
-///     func keepsTheContract(_ check: ConformanceCheck) throws { … }
+///     let judge = Judge(Subject(library: "/usr/lib/portolan/tide.so"))
+///
+///     @Test(arguments: ConformanceCheck.all(level: 3).filter { !$0.needsProcess })
+///     func keepsTheContract(_ check: ConformanceCheck) {
+///         let result = judge.result(of: check)
+///         #expect(!result.verdict.isFailure, "\(result.findings.map(\.detail))")
+///     }
 public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
     public let rule: ConformanceRule
     /// Looks, and leaves what is wrong with the trial. Throws where it can't be judged.

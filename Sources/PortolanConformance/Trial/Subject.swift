@@ -1,24 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import PortolanCore
 public import PortolanPlugins
 
-/// What is judged: a plugin library, and the manifest that tells of it.
+/// What is judged: a plugin library, and the manifest that tells of it; or a handler of this process.
 public struct Subject: Sendable {
-    /// The library's path.
-    public let library: String
-    /// `nil` for a library that was named alone: then no URL is known that could be loaded.
+    enum Source: Sendable {
+        /// The library's path.
+        case library(String)
+        case handler(@Sendable () throws(LoadError) -> any ProtocolHandler)
+    }
+
+    let source: Source
+    /// `nil` for a library that was named alone, and a handler that no manifest tells of.
     public let manifest: InstalledPlugin?
+    /// What is promised of URLs. None: then no URL is known that could be loaded.
+    public let loads: [ConformanceLoad]
 
     /// A library by itself.
     public init(library: String) {
-        (self.library, manifest) = (library, nil)
+        (source, manifest, loads) = (.library(library), nil, [])
     }
 
     /// A plugin with its manifest, the conformance section included: ``InstalledPlugin/readingConformance()``.
+    ///
+    /// Of one that binds a library without code the handler is judged that the host makes for it: that library is no plugin.
     public init(_ plugin: InstalledPlugin) {
-        (library, manifest) = (plugin.libraryPath, plugin)
+        if plugin.manifest.bindsLibrary {
+            source = .handler { () throws(LoadError) in
+                guard let handler = try plugin.open().handlers.first else {
+                    throw LoadError(.pluginNotLoadable, message: "the manifest gives no handler")
+                }
+                return handler
+            }
+        } else {
+            source = .library(plugin.libraryPath)
+        }
+        (manifest, loads) = (plugin, plugin.manifest.conformance?.loads ?? [])
     }
 
-    /// What the manifest promises of URLs.
-    var loads: [ConformanceLoad] { manifest?.manifest.conformance?.loads ?? [] }
+    /// A handler of this process. The rules of libraries and their start are not for it.
+    ///
+    /// - Parameters:
+    ///   - loads: URLs, and what they have to yield.
+    ///   - makeHandler: makes the handler; called once in each check, in the process that makes it.
+    public init(loads: [ConformanceLoad], handler makeHandler: @escaping @Sendable () throws(LoadError) -> any ProtocolHandler) {
+        (source, manifest, self.loads) = (.handler(makeHandler), nil, loads)
+    }
+
+    /// The library's path; `nil` of a handler of this process.
+    public var library: String? {
+        if case .library(let path) = source { path } else { nil }
+    }
+
+    /// Categories of rules that are about libraries, and none of a handler's.
+    static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD", "MANIF"]
 }

@@ -10,7 +10,9 @@ extension Trial {
     ///
     /// - Throws: where there are none.
     func loads(_ scenario: ConformanceRule.Scenario) throws(Unjudged) -> [ConformanceLoad] {
-        guard subject.manifest != nil else { throw Unjudged("the library was named without a manifest, so no URL is known") }
+        guard subject.manifest != nil || !subject.loads.isEmpty else {
+            throw Unjudged("the library was named without a manifest, so no URL is known")
+        }
         let all = subject.loads.filter { $0.needs.isEmpty }
         let found = all.filter { Self.is($0, scenario) }
         // A large one costs time, and shows nothing here that a small one does not.

@@ -22,6 +22,7 @@ final class Trial {
     var shortPatience: Duration { min(patience, .seconds(1)) }
     /// Whether what is lent ends where a page ends, before one that nobody may touch.
     var lendsFlush = false
+    private var exportedPlugin: DescribedPlugin?
     /// Whether every load came to rest. An instance with one that did not can't be ended.
     var areAllIdle = true
 
@@ -46,9 +47,16 @@ final class Trial {
 
     // MARK: The plugin
 
+    /// The library's path.
+    func libraryPath() throws(Unjudged) -> String {
+        guard let path = subject.library else { throw Unjudged("it is about libraries, and this is a handler of the host's own process") }
+        return path
+    }
+
     func library() throws(Unjudged) -> JudgedLibrary {
+        let path = try libraryPath()
         do throws(Unjudged) {
-            return try JudgedLibrary(at: subject.library)
+            return try JudgedLibrary(at: path)
         } catch {
             throw Unjudged("the library does not open (DESC-01): \(error.reason)")
         }
@@ -62,10 +70,25 @@ final class Trial {
 
     /// The plugin as it describes itself; its flaws are DESC-05's.
     func description() throws(Unjudged) -> DescribedPlugin {
+        if case .handler(let makeHandler) = subject.source { return try exported(makeHandler) }
         guard let pointer = unsafe try entry()(PortolanVersion.major) else {
             throw Unjudged("the entry function gives NULL to a host of this major version (DESC-04)")
         }
         return try unsafe DescribedPlugin(pointer)
+    }
+
+    /// A handler of this process, made once.
+    private func exported(_ makeHandler: () throws(LoadError) -> any ProtocolHandler) throws(Unjudged) -> DescribedPlugin {
+        if let exportedPlugin { return exportedPlugin }
+        let handler: any ProtocolHandler
+        do throws(LoadError) {
+            handler = try makeHandler()
+        } catch {
+            throw Unjudged("the handler could not be made: \(error.message)")
+        }
+        let plugin = try DescribedPlugin(handler)
+        exportedPlugin = plugin
+        return plugin
     }
 
     /// The plugin, whole as far as its structures go.

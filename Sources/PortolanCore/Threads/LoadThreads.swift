@@ -70,6 +70,10 @@ public final class LoadThreads: Sendable {
         self.idleTime = idleTime
     }
 
+    private static let idleOfAll = Atomic(0)
+    /// How many threads of all pools of this process wait for a job.
+    package static var idleCount: Int { idleOfAll.load(ordering: .relaxed) }
+
     /// How many threads there are now, and how many of them have nothing to do.
     package var census: (threads: Int, idle: Int) { monitor.withLock { ($0.threads, $0.idle) } }
 
@@ -131,7 +135,9 @@ public final class LoadThreads: Sendable {
 
     private func nextHandedOver() -> (Job, Bool)? {
         monitor.withLock { $0.idle += 1 }
+        Self.idleOfAll.add(1, ordering: .relaxed)
         let handed = monitor.wait(atMost: idleTime) { state in state.handedOver.popLast() }
+        Self.idleOfAll.subtract(1, ordering: .relaxed)
         return handed
             ?? monitor.withLock { state in
                 // A job may have been handed over since; then this thread is no longer counted as idle.

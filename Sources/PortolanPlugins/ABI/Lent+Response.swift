@@ -2,11 +2,11 @@
 
 import CPortolan
 import HTTPTypes
-import PortolanCore
+package import PortolanCore
 
 extension Lent<portolan_response> {
     /// A response as a plugin is lent it: a stored one, or that of a nested load.
-    init(_ response: Response, storage: CacheStoragePolicy) {
+    package init(_ response: Response, storage: CacheStoragePolicy) {
         unsafe self.init { arena in
             var image = unsafe portolan_response()
             unsafe image.size = UInt32(MemoryLayout<portolan_response>.size)
@@ -39,7 +39,7 @@ extension Lent<portolan_error> {
 
     /// An error as a plugin is lent it, with its causes: one line each, and one of the published codes where it has no domain. Of more causes
     /// than can go, those in the middle are left out: the last one tells what happened.
-    init(_ error: LoadError) {
+    package init(_ error: LoadError) {
         unsafe self.init { unsafe Self.image(of: error, in: &$0, depth: 0) }
     }
 

@@ -6,6 +6,13 @@ import PortolanJSON
 /// What a plugin promises of some URLs, so that others can judge it.
 public struct ConformanceSection: Hashable, Sendable {
     public var loads: [ConformanceLoad]
+
+    /// A section by itself, as JSON5.
+    ///
+    /// - Parameter path: of the file, for errors.
+    public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
+        self = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try Self(value) }
+    }
 }
 
 /// One URL and what it yields.

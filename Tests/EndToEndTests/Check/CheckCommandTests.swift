@@ -49,17 +49,23 @@ import Testing
         #expect(outcome.text.contains("the library was named without a manifest"))
     }
 
-    /// The rules are those of the contract's functions, and it has none of them.
-    @Test(arguments: ["", "--json", "--in-process"]) func aBindingIsNotJudgedAndToldSo(_ option: String) throws {
+    @Test func theURLsOfABuiltInHandlerAreNamedByAFile() throws {
         let program = try Program()
-        try program.copyManifest("LibMagic")
-        let outcome = try program.run(["check", "LibMagic"] + (option.isEmpty ? [] : [option]))
-        #expect(outcome.status == 2 && outcome.output.isEmpty)
-        #expect(
-            outcome.errors == [
-                "portolan: 'org.portolan.libmagic' binds a library that is no plugin, so the contract's rules are not for it; "
-                    + "check it by 'portolan plugins validate', and its loads by 'portolan get'"
-            ])
+        try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "length": 2}, {"url": "data:none", "error": "badURL"}]}"#)
+        let outcome = try program.run("check", "data:", "--loads", "loads", "--filter", "BODY-02,LIFE-02")
+        #expect(outcome.status == 0 && outcome.lines.last == "data:: 2 checks: 2 passed", "\(outcome.text)")
+        for (arguments, words) in [
+            (["check", "http:"], "depends on a server: name a file with URLs of one by --loads"),
+            (["check", "data:", "--loads", "nothing"], "--loads: 'nothing' can't be read"),
+            (["check", subject("good"), "--loads", "loads"], "--loads is for what is built in"),
+        ] {
+            let outcome = try program.run(arguments)
+            #expect(
+                outcome.status == 2 && outcome.output.isEmpty && outcome.errors.count == 1 && outcome.errors[0].contains(words),
+                "\(outcome.errors)")
+        }
+        try program.makeFile("loads", #"{"loads": [{"url": "data:,a", "size": 2}]}"#)
+        #expect(try program.run("check", "data:", "--loads", "loads").errors.first?.contains("loads:1:") == true)
     }
 
     @Test func tapNumbersEveryCheck() throws {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// What the handler's load tells, said in the contract's words.
+extension ExportedLoad: ProtocolClient {
+    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        tell(.delivery) { [self] in
+            let change = unsafe Lent<portolan_change>(to: request)
+            let response = unsafe Lent<portolan_response>(redirectResponse, storage: .notAllowed)
+            let flow = unsafe client.pointee.was_redirected(client, change.pointer, response.pointer)
+            if flow == PORTOLAN_STOPPED { isRedirected() }
+            return flow
+        }
+    }
+
+    func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {
+        tell { [self] in
+            unsafe client.pointee.cached_response_is_valid(client, nil)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func didReceiveInterim(_ response: Response) {
+        tell { [self] in
+            let response = unsafe Lent<portolan_response>(response, storage: .notAllowed)
+            unsafe client.pointee.did_receive_interim(client, response.pointer)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        tell(.delivery) { [self] in
+            let response = unsafe Lent<portolan_response>(response, storage: storage)
+            return unsafe client.pointee.did_receive_response(client, response.pointer)
+        }
+    }
+
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        guard bytes.byteCount > 0 else { return .keepGoing }
+        let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+        return tell(.delivery) { [self] in
+            unsafe copy.withUnsafeBytes { unsafe client.pointee.did_load(client, $0.baseAddress, $0.count) }
+        }
+    }
+
+    func didReceiveTrailers(_ fields: HTTPFields) {
+        tell { [self] in
+            let list = unsafe Lent<FieldList> { arena in
+                let (start, count) = unsafe arena.list(fields)
+                return unsafe FieldList(start: start, count: count)
+            }
+            unsafe client.pointee.did_receive_trailers(client, list.pointer.pointee.start, list.pointer.pointee.count)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
+        tell { [self] in
+            unsafe client.pointee.did_send(client, total)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func didReach(_ step: LoadStep) {
+        tell { [self] in
+            unsafe client.pointee.did_reach(client, portolan_step(step.rawValue))
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
+        tell { [self] in
+            let isRewound = unsafe client.pointee.rewind_body(client) == 1
+            answer(isRewound ? ExportedBody.body(of: self, length: unsafe JudgeClient.at(client).request.body?.length) : nil)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func didReceive(_ challenge: AuthenticationChallenge) {
+        tell { [self] in
+            let lent = unsafe Lent<portolan_challenge>(challenge)
+            var place: UnsafePointer<portolan_answer>?
+            keep(challenge)
+            let flow = unsafe client.pointee.did_receive_challenge(client, lent.pointer, &place)
+            if flow == PORTOLAN_CONTINUE, let answer = unsafe place {
+                keep(nil)
+                challenge.answer(unsafe ChallengeAnswer(lent: answer.pointee, to: challenge.protectionSpace.kind))
+            }
+            return flow
+        }
+    }
+
+    func didCancel(_ challenge: AuthenticationChallenge) {
+        tell { [self] in
+            unsafe client.pointee.did_cancel_challenge(client)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func didFinishLoading() {
+        tell(.finish) { [self] in
+            unsafe client.pointee.did_finish(client)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func didFail(with error: LoadError) {
+        tell(.failure) { [self] in
+            let error = unsafe Lent<portolan_error>(error)
+            unsafe client.pointee.did_fail(client, error.pointer)
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.unknown, message: "the judge lends a handler of its own process no inner loads"), client: client)
+    }
+}
+
+@unsafe
+private struct FieldList {
+    let start: UnsafePointer<portolan_field>?
+    let count: Int
+}

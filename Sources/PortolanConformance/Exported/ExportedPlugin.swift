@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+import PortolanPlugins
+
+/// A handler of this process behind the C contract: the judge sees it as it sees a plugin's, event-driven, with all calls of a load in its turns.
+///
+/// Its functions are no plugin's: what the rules say of libraries and their start is not for it.
+@safe
+final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor does not change
+    let handler: any ProtocolHandler
+    private let descriptor: Lent<portolan_plugin>
+
+    init(_ handler: any ProtocolHandler) {
+        self.handler = handler
+        unsafe descriptor = unsafe Lent { unsafe Self.descriptor(of: handler, in: &$0) }
+    }
+
+    var pointer: UnsafePointer<portolan_plugin> { unsafe descriptor.pointer }
+    /// What its functions are given for the instance.
+    var state: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
+
+    private static func at(_ state: UnsafeMutableRawPointer?) -> ExportedPlugin {
+        guard let state = unsafe state else { fatalError("the judge calls a handler of its own without an instance") }
+        return unsafe Unmanaged<ExportedPlugin>.fromOpaque(state).takeUnretainedValue()
+    }
+
+    private static func descriptor(of handler: any ProtocolHandler, in arena: inout Arena) -> portolan_plugin {
+        let loads = unsafe arena.list([portolan_load_table(ofExported: ())]) { image, _ in image }.start
+        var image = unsafe portolan_handler()
+        unsafe image.size = UInt32(MemoryLayout<portolan_handler>.size)
+        unsafe image.identifier = arena.string(handler.identifier)
+        unsafe image.loads = loads
+        var flags = UInt32(0)
+        switch handler.schemes {
+        case .any: flags |= UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue)
+        case .only(let schemes): unsafe (image.schemes, image.scheme_count) = arena.list(schemes) { unsafe $1.string($0) }
+        }
+        if handler.traits.contains(.multipart) { flags |= UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) }
+        unsafe image.flags = flags
+        unsafe image.can_init = { state, request in
+            let request = unsafe LentRequest.at(request).request
+            let handler = unsafe ExportedPlugin.at(state).handler
+            // As the registry asks: of its own schemes alone.
+            return handler.schemes.contains(request.url.scheme) && handler.canInit(request) ? 1 : 0
+        }
+        unsafe image.canonical_request = { state, request, form in
+            let request = unsafe LentRequest.at(request).request
+            let canonical = unsafe ExportedPlugin.at(state).handler.canonicalRequest(for: request)
+            guard canonical.url != request.url || canonical.method != request.method || canonical.fields != request.fields else { return }
+            let change = unsafe Lent<portolan_change>(to: canonical)
+            unsafe form.pointee.give(form, change.pointer)
+        }
+        unsafe image.is_cache_equivalent = { state, first, second in
+            let (first, second) = unsafe (LentRequest.at(first).request, LentRequest.at(second).request)
+            return unsafe ExportedPlugin.at(state).handler.isCacheEquivalent(first, to: second) ? 1 : 0
+        }
+        unsafe image.make = { state, _, _, client, _ in
+            let handler = unsafe ExportedPlugin.at(state).handler
+            return unsafe Unmanaged.passRetained(ExportedLoad(handler, client)).toOpaque()
+        }
+        let handlerPointer = unsafe arena.list([image]) { image, _ in unsafe image }.start
+        var plugin = unsafe portolan_plugin()
+        unsafe plugin.size = UInt32(MemoryLayout<portolan_plugin>.size)
+        unsafe plugin.abi_major = UInt32(PORTOLAN_ABI_MAJOR)
+        unsafe plugin.identifier = arena.string(handler.identifier)
+        unsafe (plugin.handlers, plugin.handler_count) = arena.list([handlerPointer]) { pointer, _ in unsafe pointer }
+        return unsafe plugin
+    }
+}
+
+extension portolan_load_table {
+    /// The turns of an exported load.
+    fileprivate init(ofExported: Void) {
+        self.init()
+        size = UInt32(MemoryLayout<portolan_load_table>.size)
+        unsafe start = { load in unsafe ExportedLoad.at(load).start() }
+        unsafe resume = { load in unsafe ExportedLoad.at(load).resume() }
+        unsafe woken = { load in unsafe ExportedLoad.at(load).woken() }
+        unsafe answered = { load, answer in unsafe ExportedLoad.at(load).answered(answer) }
+        unsafe stop = { load in unsafe ExportedLoad.at(load).stop() }
+        unsafe destroy = { load in unsafe Unmanaged<ExportedLoad>.fromOpaque(load).takeRetainedValue().destroy() }
+    }
+}

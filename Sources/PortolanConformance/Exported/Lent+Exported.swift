@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+extension Lent<portolan_change> {
+    /// What makes any request into `request`, as far as URL, method and fields go.
+    init(to request: Request) {
+        unsafe self.init { arena in
+            var image = unsafe portolan_change()
+            unsafe image.size = UInt32(MemoryLayout<portolan_change>.size)
+            unsafe image.url = arena.string(request.url.description)
+            unsafe image.method = arena.string(request.method.rawValue)
+            unsafe (image.fields, image.field_count) = arena.list(request.fields)
+            unsafe (image.drops_fields, image.drops_body) = (1, request.body == nil ? 1 : 0)
+            return unsafe image
+        }
+    }
+}
+
+extension Lent<portolan_challenge> {
+    init(_ challenge: AuthenticationChallenge) {
+        unsafe self.init { arena in
+            let space = challenge.protectionSpace
+            var image = unsafe portolan_challenge()
+            unsafe image.size = UInt32(MemoryLayout<portolan_challenge>.size)
+            unsafe (image.protocol, image.host) = (arena.string(space.protocolName), arena.string(space.host))
+            unsafe image.realm = arena.string(space.realm)
+            unsafe image.port = space.port.map { Int32(truncatingIfNeeded: $0) } ?? -1
+            unsafe image.is_proxy = space.isProxy ? 1 : 0
+            unsafe image.failure_count = Int32(clamping: challenge.previousFailureCount)
+            switch space.kind {
+            case .password(let scheme):
+                unsafe (image.method, image.scheme) = (PORTOLAN_ASK_PASSWORD, arena.string(scheme))
+            case .clientCertificate(let issuers):
+                unsafe image.method = PORTOLAN_ASK_CLIENT_CERTIFICATE
+                unsafe (image.certificates, image.certificate_count) = arena.list(issuers) { unsafe $1.string($0) }
+            case .serverTrust(let chain):
+                unsafe image.method = PORTOLAN_ASK_SERVER_TRUST
+                unsafe (image.certificates, image.certificate_count) = arena.list(chain) { unsafe $1.string($0) }
+            }
+            if let previous = challenge.previousError {
+                let error = unsafe arena.list([previous]) { error, arena in
+                    var image = unsafe portolan_error()
+                    unsafe image.size = UInt32(MemoryLayout<portolan_error>.size)
+                    unsafe (image.code, image.message) = (error.code.rawValue, arena.string(Text.oneLine(error.message)))
+                    return unsafe image
+                }
+                unsafe image.previous = error.start
+            }
+            return unsafe image
+        }
+    }
+}
+
+extension ChallengeAnswer {
+    /// An answer that the judge lent, to a question of `kind`. It answers with passwords only: to other questions such an answer is none.
+    init(lent answer: portolan_answer, to kind: ProtectionSpace.Kind) {
+        switch unsafe answer.disposition {
+        case PORTOLAN_USE:
+            guard case .password = kind, let user = unsafe GivenText(answer.user).text,
+                let password = unsafe GivenText(answer.password).text
+            else {
+                self = .performDefault
+                return
+            }
+            self = .use(.password(user: user, password: password))
+        case PORTOLAN_WITHOUT: self = .continueWithout
+        case PORTOLAN_REJECT_SPACE: self = .rejectProtectionSpace
+        case PORTOLAN_CANCEL: self = .cancel
+        default: self = .performDefault
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+import TestThreads
+import Testing
+
+@testable import PortolanConformance
+
+/// Handlers of this process: one that keeps the rules, and ones that break one each.
+@Suite(.blocking, .timeLimit(.minutes(10))) struct HandlerJudgementTests {
+    private func judge(_ flaw: Flaw?) throws -> Judge {
+        let load = #"{"url": "stub://text", "length": 12, "tags": ["small"]}"#
+        let section = #"{"loads": [\#(load), {"url": "stub://user", "error": "notFound", "tags": ["fails"]}]}"#
+        return Judge(Subject(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(flaw) })
+    }
+
+    @Test(arguments: ConformanceCheck.all(level: 3).filter { !$0.needsProcess })
+    func aHandlerThatKeepsTheRulesPasses(_ check: ConformanceCheck) throws {
+        let result = try judge(nil).result(of: check)
+        #expect(result.verdict == .passed || result.verdict == .skipped, "\(result.findings.map(\.detail)) \(result.lastEvents)")
+        if Subject.categoriesOfLibraries.contains(check.rule.category) { #expect(result.verdict == .skipped) }
+        if ["LIFE", "ORDER", "BODY"].contains(check.rule.category), check.rule.scenario == .any || check.rule.scenario == .succeeds,
+            !["LIFE-05", "LIFE-10", "ORDER-13"].contains(check.id)
+        {
+            #expect(result.verdict == .passed, "\(result.note ?? "")")
+        }
+    }
+
+    @Test(arguments: Flaw.allCases)
+    func aHandlerThatBreaksARuleIsFailedByIt(_ flaw: Flaw) throws {
+        let check = try #require(ConformanceCheck.named(flaw.rule))
+        let result = try judge(flaw).result(of: check)
+        #expect(result.verdict == .failed, "\(result.verdict) \(result.note ?? "") \(result.lastEvents)")
+    }
+
+    @Test func aHandlerThatCanNotBeMadeIsNotJudged() throws {
+        let loads = try ConformanceSection(parsing: Array(#"{"loads": [{"url": "stub://text"}]}"#.utf8), path: "test").loads
+        let judge = Judge(Subject(loads: loads) { () throws(LoadError) in throw LoadError(.noResources, message: "not today") })
+        let result = judge.result(of: try #require(ConformanceCheck.named("LIFE-02")))
+        #expect(result.verdict == .skipped && result.note == "the handler could not be made: not today")
+    }
+}
+
+/// How ``StubHandler`` breaks a rule.
+enum Flaw: String, CaseIterable, Sendable {
+    case finishesTwice, tellsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, tellsOfBytesFirst, takesNothing
+    case isDifferentEachTime
+
+    var rule: String {
+        switch self {
+        case .finishesTwice: "ORDER-02"
+        case .tellsInMake: "LIFE-01"
+        case .deliversInAPause: "FLOW-01"
+        case .isShort: "BODY-02"
+        case .hasNoEnd: "LIFE-02"
+        case .showsThePassword: "ERR-05"
+        case .tellsOfBytesFirst: "ORDER-01"
+        case .takesNothing: "CAN-01"
+        case .isDifferentEachTime: "LIFE-09"
+        }
+    }
+}
+
+private struct StubHandler: ProtocolHandler {
+    let flaw: Flaw?
+
+    init(_ flaw: Flaw?) { self.flaw = flaw }
+
+    var identifier: String { "org.portolan.stub" }
+    var schemes: SchemeSet { .only(["stub"]) }
+    func canInit(_ request: Request) -> Bool { flaw != .takesNothing }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        let load = StubLoad(request, client, flaw)
+        if flaw == .tellsInMake { client.didReach(.connected) }
+        return load
+    }
+}
+
+/// Tells twelve bytes in three runs from a thread of its own.
+private final class StubLoad: ProtocolLoad {
+    private let request: Request
+    private let client: any ProtocolClient
+    private let flaw: Flaw?
+    private let state = Monitor((isStopped: false, mayGoOn: false))
+    private static let count = Atomic(1000)
+
+    init(_ request: Request, _ client: any ProtocolClient, _ flaw: Flaw?) {
+        (self.request, self.client, self.flaw) = (request, client, flaw)
+    }
+
+    func startLoading() {
+        do throws(LoadError) {
+            try PlatformThread.start { [self] in run() }
+        } catch {
+            client.didFail(with: error)
+        }
+    }
+
+    func stopLoading() {
+        state.signalling { $0.isStopped = true }
+    }
+
+    func resumeLoading() { state.signalling { $0.mayGoOn = true } }
+
+    private func run() {
+        guard request.url[.host] == "text" else {
+            let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
+            return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))
+        }
+        if flaw == .tellsOfBytesFirst { guard goesOn(deliver("!")) else { return } }
+        let response = Response(url: request.url, mimeType: MIMEType(parsing: "text/plain"), expectedLength: flaw == .isShort ? 13 : 12)
+        guard goesOn(client.didReceive(response, storage: .allowed)) else { return }
+        let run = flaw == .isDifferentEachTime ? "\(Self.count.add(1, ordering: .relaxed).newValue)" : "ABCD"
+        for _ in 0..<3 {
+            guard goesOn(deliver(run)) else { return }
+        }
+        if flaw == .hasNoEnd { return }
+        client.didFinishLoading()
+        if flaw == .finishesTwice { client.didFinishLoading() }
+    }
+
+    private func deliver(_ text: String) -> Flow {
+        let bytes = Array(text.utf8)
+        return unsafe client.didLoad(bytes.span.bytes)
+    }
+
+    /// Waits where the client says so; `false`: nobody wants the rest.
+    private func goesOn(_ flow: Flow) -> Bool {
+        switch flow {
+        case .keepGoing: return !state.withLock(\.isStopped)
+        case .stopped: return false
+        case .pause:
+            if flaw == .deliversInAPause { return !state.withLock(\.isStopped) }
+            return state.wait { state in
+                if state.isStopped { return false }
+                guard state.mayGoOn else { return nil }
+                state.mayGoOn = false
+                return true
+            }
+        }
+    }
+}
