@@ -80,17 +80,16 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     func take(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
         let thread = portolan_thread_number()
         let start = MonotonicTime.now
+        // Each event has a number of its own, also one that breaks in on another: what is done at one is done once.
         let (index, overlaps) = state.withLock { state in
+            defer { if call.isEvent { state.eventCount += 1 } }
             state.running += 1
             return (state.eventCount, state.running - 1)
         }
         journal.note(call.function, thread: thread)
         if call.isEvent { script.whileDelivering?(index, call) }
         let flow = state.signalling { state in
-            if call.isEvent {
-                state.eventCount += 1
-                if let stop = script.stopsAt, index >= stop { state.isStopped = true }
-            }
+            if call.isEvent, let stop = script.stopsAt, index >= stop { state.isStopped = true }
             let flow = state.isStopped ? PORTOLAN_STOPPED : answer(&state) ?? PORTOLAN_CONTINUE
             state.calls.append(
                 RecordedCall(
