@@ -36,13 +36,16 @@ struct GetCommand: ParsableCommand {
         setup.configuration.timeouts.idle = nil
         let loader = setup.loader
 
+        let trace = output.tracePath.flatMap { TraceFile($0) }
         let body = Result { () throws(Failure) in try request.body() }
         var first: Failure?
         for url in urls {
-            guard let failure = session.load(url, sending: body, with: self, on: loader, strays: setup.strays) else { continue }
+            guard let failure = session.load(url, sending: body, with: self, on: loader, strays: setup.strays, trace: trace)
+            else { continue }
             first = first ?? failure
             if failure.endsSession { break }
         }
+        try trace?.write()
         if let first { throw Failure(first.status, nil) }
     }
 }

@@ -19,9 +19,10 @@ final class GetSession: Sendable {
     ///
     /// - Parameter body: what is sent, or why it can't be.
     func load(
-        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, strays: [PluginProblem]
+        _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, strays: [PluginProblem],
+        trace: TraceFile?
     ) -> Failure? {
-        let observers = command.output.makeObservers()
+        let observers = command.output.makeObservers(trace)
         let start = MonotonicTime.now
         var schedule = command.retries.schedule
         while true {

@@ -36,6 +36,14 @@ struct OutputOptions: ParsableArguments {
         help: "Print what happens as JSON, one event a line; the body is in it as base64 unless -o or -O takes it.")
     var isJSON = false
 
+    @Option(
+        name: .customLong("trace"),
+        help: ArgumentHelp(
+            "Record what happens, with times and bodies, in a file: .har (HTTP Archive 1.2), .json, or .html with a picture.",
+            valueName: "file"),
+        completion: .file())
+    var tracePath: String?
+
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Tell on standard error what happens.")
     var isVerbose = false
 
@@ -47,6 +55,9 @@ struct OutputOptions: ParsableArguments {
         if file != nil, usesSuggestedName { throw ValidationError("-o and -O exclude each other") }
         if continuationPoint != nil, includesHead { throw ValidationError("-C and -i exclude each other") }
         if continuationPoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: say with -o or -O which file is to go on") }
+        if let tracePath, TraceFile(tracePath) == nil {
+            throw ValidationError("--trace: the name of '\(tracePath)' has to end in .har, .json or .html")
+        }
         if isJSON, file == "-" { throw ValidationError("--json and '-o -' exclude each other: events go to standard output") }
     }
 
@@ -91,8 +102,9 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    func makeObservers() -> [any LoadObserver] {
+    func makeObservers(_ trace: TraceFile?) -> [any LoadObserver] {
         var observers: [any LoadObserver] = []
+        if let trace { observers.append(trace.recorder()) }
         if isVerbose { observers.append(VerboseLines()) }
         if isJSON { observers.append(EventLines(includesBody: goesToStandardOutput)) }
         let hidesBar = isSilent || isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal)

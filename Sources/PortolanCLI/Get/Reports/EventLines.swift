@@ -15,7 +15,7 @@ final class EventLines: LoadObserver {
     }
 
     func observe(_ event: LoadEvent, at time: Duration) throws(Failure) {
-        try write(Self.name(of: event), time, Self.members(of: event))
+        try StandardOutput.write(Self.line(for: event, at: time))
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure) {
@@ -24,13 +24,18 @@ final class EventLines: LoadObserver {
             let text = unsafe bytes.withUnsafeBytes { unsafe Data($0).base64EncodedString() }
             members = ["bytes": .integer(bytes.byteCount), "base64": .string(text)]
         }
-        try write("data", time, members)
+        try StandardOutput.write(Self.line("data", time, members))
     }
 
-    private func write(_ name: String, _ time: Duration, _ members: JSONValue) throws(Failure) {
-        guard case .object(let members) = members else { return }
-        let head = [JSONValue.Member(name: "event", value: .string(name)), .init(name: "time", value: .milliseconds(time))]
-        try StandardOutput.write(JSONValue.object(head + members))
+    static func line(for event: LoadEvent, at time: Duration) -> JSONValue {
+        line(name(of: event), time, members(of: event))
+    }
+
+    /// - Parameter members: an object.
+    static func line(_ name: String, _ time: Duration, _ members: JSONValue) -> JSONValue {
+        var line = [JSONValue.Member(name: "event", value: .string(name)), .init(name: "time", value: .milliseconds(time))]
+        if case .object(let members) = members { line += members }
+        return .object(line)
     }
 
     private static func name(of event: LoadEvent) -> String {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanConformance
+
+/// A trace as one page that needs nothing else, with each load's events as a picture.
+enum TracePage {
+    /// Of longer loads the picture shows the beginning and the end.
+    private static let shownEvents = 400
+
+    static func page(of trace: Trace) -> String {
+        let articles = trace.loads.map { load in
+            let events = load.events.map(event)
+            let shown = events.count <= shownEvents ? events : Array(events.prefix(shownEvents / 2) + events.suffix(shownEvents / 2))
+            let left = events.count - shown.count + load.lostEvents
+            return """
+                <h2>\(Markup.escaped(title(of: load)))</h2>
+                <p>Began \(load.began.timestamp)\(left > 0 ? "; \(left) events in the middle are not shown" : "").</p>
+                <figure>\(Timeline(shown).svg)</figure>
+                """
+        }
+        return HTMLPage.text(title: "What was loaded", body: "<h1>What was loaded</h1>\n" + articles.joined(separator: "\n"))
+    }
+
+    private static func title(of load: TracedLoad) -> String {
+        for case .event(.started(let request, _)) in load.events.map(\.what) { return "\(request.method.rawValue) \(request.url.redacted)" }
+        return "a load that did not begin"
+    }
+
+    private static func event(_ happening: TracedLoad.Happening) -> Timeline.Event {
+        let (lane, words, kind) = words(for: happening.what)
+        return Timeline.Event(milliseconds: happening.time / .milliseconds(1), lane: lane, words: words, kind: kind)
+    }
+
+    private static func words(for what: TracedLoad.What) -> (lane: String, words: String, kind: Timeline.Kind) {
+        guard case .event(let event) = what else {
+            guard case .data(_, let count) = what else { return ("answer", "", .call) }
+            return ("answer", "data, \(count) bytes", .out)
+        }
+        switch event {
+        case .started(let request, let handler): return ("request", "started, \(request.url.redacted), by \(handler ?? "nobody")", .call)
+        case .redirected(let request, let response):
+            return ("answer", "redirected (\(response.status?.code ?? 0)) to \(request.url.redacted)", .out)
+        case .challenged(let space, let failures, _):
+            return ("answer", "asked for a \(space.kindName) by \(space.host)\(failures > 0 ? ", wrong \(failures) times" : "")", .out)
+        case .innerBegan(let inner, let handler):
+            return ("inner \(inner.depth)", "began, \(inner.url.redacted), by \(handler ?? "nobody")", .call)
+        case .innerEnded(let inner, let bytes, let error):
+            return ("inner \(inner.depth)", "ended with \(error?.name ?? "\(bytes) bytes")", .out)
+        case .interim(let response): return ("answer", "interim response \(response.status?.code ?? 0)", .out)
+        case .response(let response):
+            return (
+                "answer", "response \(response.status.map { "\($0.code)" } ?? ""), \(response.mimeType?.description ?? "no type")", .out
+            )
+        case .trailers(let fields): return ("answer", "trailers, \(fields.count)", .out)
+        case .sent(let progress): return ("request", "sent \(progress.sent) bytes", .call)
+        case .step(let step): return ("connection", "\(step)", .call)
+        case .metrics(let metrics): return ("connection", "\(metrics.timings.count) requests in all", .call)
+        case .retrying(let failure, let wait, _):
+            return ("request", "trying again in \(wait.secondsText) s: \(failure.message ?? "")", .call)
+        case .finished(let totals): return ("answer", "finished, \(totals.bytes) bytes", .out)
+        case .failed(let failure): return ("answer", "failed: \(failure.message ?? "")", .out)
+        }
+    }
+}
