@@ -37,11 +37,19 @@ enum Entry {
             return .success
         }
         let message = PortolanCommand.message(for: error)
-        let subcommand = PortolanCommand.configuration.subcommands.compactMap { $0.configuration.commandName }.first {
-            $0 == arguments.first
-        }
-        let help = ["portolan", "help", subcommand].compactMap { $0 }.joined(separator: " ")
+        let help = (["portolan", "help"] + command(of: arguments)).joined(separator: " ")
         Diagnostics.report("\(message.split(separator: "\n").joined(separator: " ")) (see '\(help)')")
         return .usage
+    }
+
+    /// The words of `arguments` that name a command, as in `plugins watch`.
+    private static func command(of arguments: [String]) -> ArraySlice<String> {
+        var commands = PortolanCommand.configuration.subcommands
+        let end = arguments.firstIndex { argument in
+            guard let next = commands.first(where: { $0.configuration.commandName == argument }) else { return true }
+            commands = next.configuration.subcommands
+            return false
+        }
+        return arguments[..<(end ?? arguments.endIndex)]
     }
 }

@@ -43,7 +43,9 @@ import Testing
         let refused = try program.run("new", "plugin", "portolan", "--language", "swift")
         #expect(
             refused.status == 2
-                && refused.errors == ["portolan: the name 'portolan' is Portolan's own; choose another name (see 'portolan help new')"])
+                && refused.errors == [
+                    "portolan: the name 'portolan' is Portolan's own; choose another name (see 'portolan help new plugin')"
+                ])
         #expect(try program.files.isEmpty)
     }
 

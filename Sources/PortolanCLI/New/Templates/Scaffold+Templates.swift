@@ -111,7 +111,11 @@ enum Template {
         """
         ## Use it
 
+        In this folder, where `portolan` is on the path (`make test` knows where it is):
+
             portolan get --plugin . \(name.scheme)://world
+            portolan check .                                   # by which rules it is judged, and what breaks one
+            portolan plugins watch . \(name.scheme)://world    # loads it again at each build
 
         Without `--plugin` it is found where plugins are installed, in a folder of its name:
 
