@@ -2,6 +2,12 @@
 
 import Synchronization
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// The threads on which loads may block: as many as are needed up to a limit, kept for a while when idle.
 ///
 /// A load that another load opened never waits for a thread, or outer loads that hold all threads would wait for inner ones that get none.
@@ -111,7 +117,19 @@ public final class LoadThreads: Sendable {
         }
     }
 
+    /// Of each thread, for those who look at them from outside (`proc(5)`, /proc/thread-self/comm; 15 bytes at most).
+    package static let threadName = "portolan-load"
+
+    /// pthread_setname_np(3) does the same, and is not there for Swift.
+    private static func nameThread() {
+        let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        _ = unsafe write(file, threadName, threadName.utf8.count)
+        close(file)
+    }
+
     private func work(_ first: Handover, isNested: Bool) {
+        Self.nameThread()
         var current = first.take().map { (job: $0, isNested: isNested) }
         while current != nil { current = next(after: current.take()) }
     }
