@@ -74,10 +74,13 @@ enum BuiltInSubject: String {
     }
 
     private func load(_ url: String, _ body: [UInt8], _ tags: [String], mime: String? = nil) -> JSONValue {
-        [
-            "url": .string(url), "length": .integer(Int64(body.count)), "sha256": .string(SHA256.hexadecimal(of: body)),
-            "tags": .array(tags.map(JSONValue.string)),
+        var members: [JSONValue.Member] = [
+            .init(name: "url", value: .string(url)), .init(name: "length", value: .integer(Int64(body.count))),
+            .init(name: "sha256", value: .string(SHA256.hexadecimal(of: body))),
+            .init(name: "tags", value: .array(tags.map(JSONValue.string))),
         ]
+        if let mime { members.append(.init(name: "mime", value: .string(mime))) }
+        return .object(members)
     }
 
     private func failing(_ url: String, _ error: String) -> JSONValue {

@@ -123,10 +123,14 @@ struct CheckCommand: ParsableCommand {
 
     /// What makes the same checks of the same plugin again, up to which ones.
     private func command(for plugin: String) -> String {
-        let quoted =
-            plugin.contains(where: { !$0.isLetter && !$0.isNumber && !"/._-".contains($0) })
-            ? "'" + plugin.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'" : plugin
-        return "portolan check \(quoted) --seed \(seed)" + (timeout == 20 ? "" : " --timeout \(timeout)")
+        "portolan check \(Self.quoted(plugin)) --seed \(seed)" + (loads.map { " --loads \(Self.quoted($0))" } ?? "")
+            + (timeout == 20 ? "" : " --timeout \(timeout)")
+    }
+
+    /// As a shell takes it for one word.
+    private static func quoted(_ word: String) -> String {
+        guard word.contains(where: { !$0.isLetter && !$0.isNumber && !"/._-".contains($0) }) else { return word }
+        return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"
     }
 
     private func write(_ summary: Summary, _ subject: Subject, _ plugin: String) throws {

@@ -42,25 +42,35 @@ final class InnerLoads: Sendable {
         self.makeLoader = makeLoader
     }
 
+    /// Made outside of the lock, as it opens plugins; of two that are made at once one goes.
+    private var sharedLoader: Loader {
+        if let loader = state.withLock(\.loader) { return loader }
+        let made = makeLoader()
+        return state.withLock { state in
+            let loader = state.loader ?? made
+            state.loader = loader
+            return loader
+        }
+    }
+
     /// Calls `end` with what `request` comes to, here or later.
     func load(_ request: Request, _ end: @escaping @Sendable (Outcome) -> Void) {
         let key = request.body == nil ? Key(url: request.url, method: request.method, fields: request.fields) : nil
-        let (loader, known) = state.withLock { state -> (Loader?, Outcome?) in
+        let (mustLoad, known) = state.withLock { state -> (Bool, Outcome?) in
             if let key, let known = state.known[key] {
                 switch known {
-                case .ended(let outcome): return (nil, outcome)
+                case .ended(let outcome): return (false, outcome)
                 case .loading(let waiting):
                     state.known[key] = .loading(waiting + [end])
-                    return (nil, nil)
+                    return (false, nil)
                 }
             }
             if let key { state.known[key] = .loading([end]) }
-            let loader = state.loader ?? makeLoader()
-            state.loader = loader
-            return (loader, nil)
+            return (true, nil)
         }
         if let known { return end(known) }
-        loader?.load(request) { [self] outcome in
+        guard mustLoad else { return }
+        sharedLoader.load(request) { [self] outcome in
             guard let key else { return end(outcome) }
             let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
                 guard case .loading(let waiting)? = state.known.updateValue(.ended(outcome), forKey: key) else { return [] }

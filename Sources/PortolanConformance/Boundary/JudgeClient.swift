@@ -59,6 +59,8 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     /// What the load is for, so that an inner one differs from it.
     let request: Request
     private let bench: Bench
+    /// What loads inside of this one go through.
+    var inner: InnerLoads { bench.inner }
     private let isBlocking: Bool
 
     init(_ script: ClientScript, for request: Request, of handler: JudgedHandler) throws(Unjudged) {
@@ -83,6 +85,8 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         // Each event has a number of its own, also one that breaks in on another: what is done at one is done once.
         let (index, overlaps) = state.withLock { state in
             defer { if call.isEvent { state.eventCount += 1 } }
+            // What may come from any thread breaks in on nothing.
+            guard !call.isForAnyThread else { return (state.eventCount, 0) }
             state.running += 1
             return (state.eventCount, state.running - 1)
         }
@@ -95,7 +99,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
                 RecordedCall(
                     call: call, answer: Int64(flow.rawValue), thread: thread, within: state.functions[thread], overlaps: overlaps,
                     stage: state.stage))
-            state.running -= 1
+            if !call.isForAnyThread { state.running -= 1 }
             state.timeInside[thread, default: .zero] += MonotonicTime.now - start
             note(call, flow, &state)
             return flow

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPlugins
+
 extension LoadRecord {
     /// What came before the first end, in the load's own time.
     var told: ArraySlice<RecordedCall> {
@@ -16,6 +18,18 @@ extension LoadRecord {
         let after = answered.map { calls[($0 + 1)...] } ?? []
         return after.filter { $0.call.isEvent && $0.within != .destroy }
             + calls.filter { $0.call.isEvent && $0.within == .stop }
+    }
+}
+
+extension LoadRecord {
+    /// Where among the calls it is redirected.
+    ///
+    /// - Throws: where it is not, though the manifest says so.
+    func placeOfRedirect(_ load: ConformanceLoad) throws(Unjudged) -> Int {
+        guard let place = calls.firstIndex(where: { if case .redirect = $0.call { true } else { false } }) else {
+            throw Unjudged("'\(load.url)' is tagged redirects, and was not redirected")
+        }
+        return place
     }
 }
 

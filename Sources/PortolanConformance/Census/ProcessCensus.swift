@@ -31,6 +31,11 @@ struct ProcessCensus: Sendable {
         Set(names(in: "/proc/self/task").compactMap { Int32($0) })
     }
 
+    private static func name(ofThread number: Int32) -> String? {
+        // `try?` because a thread that is gone has no name.
+        (try? String(contentsOfFile: "/proc/self/task/\(number)/comm", encoding: .utf8)).map { String($0.prefix { $0 != "\n" }) }
+    }
+
     static func descriptors() -> [Int32: String] {
         var found: [Int32: String] = [:]
         for number in names(in: "/proc/self/fd").compactMap({ Int32($0) }) {
@@ -99,7 +104,9 @@ extension ProcessCensus {
     /// What there is now and was not before: one line each.
     func additions(since before: Self) -> [String] {
         let opened = descriptors.keys.filter { before.descriptors[$0] == nil }.sorted()
-        let started = threads.subtracting(before.threads).count - max(0, idleThreadsOfHost - before.idleThreadsOfHost)
+        let new = threads.subtracting(before.threads)
+        let ofPools = new.filter { LoadThreads.threadName == Self.name(ofThread: $0) }
+        let started = new.count - min(ofPools.count, max(0, idleThreadsOfHost - before.idleThreadsOfHost))
         let set = timers.count - before.timers.count
         return opened.map { "descriptor \($0) (\(descriptors[$0] ?? "?")) was left open" }
             + (started > 0 ? ["\(started) thread\(started == 1 ? " was" : "s were") left running"] : [])

@@ -93,7 +93,7 @@ extension ConformanceCheck {
                 var script = Trial.script(for: load)
                 script.decision = .never
                 guard try trial.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
-                    throw Unjudged("'\(load.url)' asked nothing")
+                    throw Unjudged.other("'\(load.url)' asked nothing")
                 }
             }
         },
@@ -103,7 +103,7 @@ extension ConformanceCheck {
                 var script = plain
                 script.bodySource = .silent
                 guard try trial.expectRest(load, request, of: instance, script, waitingIn: "read_body") else {
-                    throw Unjudged("'\(load.url)' does not read its upload body")
+                    throw Unjudged.other("'\(load.url)' does not read its upload body")
                 }
             }
         },

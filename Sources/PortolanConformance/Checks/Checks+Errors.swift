@@ -15,7 +15,9 @@ extension ConformanceCheck {
     static let errors: [ConformanceCheck] = [
         ConformanceCheck("ERR-01") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            for load in try trial.loads(.fails) where !load.tags.contains(.redirects) {
+            let loads = try trial.loads(.fails).filter { !$0.tags.contains(.redirects) }
+            guard !loads.isEmpty else { throw Unjudged("the manifest names no URL that fails without a redirect") }
+            for load in loads {
                 guard let stated = load.error, let last = try trial.follow(load, of: instance).last else { continue }
                 guard let error = last.failure?.value else {
                     trial.fail(

@@ -11,12 +11,16 @@ extension ConformanceCheck {
             let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
             return outside.map { ["\($0.call.function) was called on a thread that was in no function of the load"] } ?? []
         },
-        eachLoad("REDIR-01", .redirects) { record in
-            record.calls.compactMap { call in
-                guard case .redirect(let change, _) = call.call, let url = change.value?.url else { return nil }
-                // `try?` because only whether it parses is asked.
-                let parses = url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
-                return parses ? nil : "it is redirected to \(url.quoted), which is no absolute URL"
+        ConformanceCheck("REDIR-01") { trial throws(Unjudged) in
+            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+                _ = try record.placeOfRedirect(load)
+                for case .redirect(let change, _) in record.calls.map(\.call) {
+                    guard let url = change.value?.url else { continue }
+                    // `try?` because only whether it parses is asked.
+                    let parses = url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
+                    if !parses { trial.fail("'\(load.url)' is redirected to \(url.quoted), which is no absolute URL") }
+                }
             }
         },
         ConformanceCheck("REDIR-04") { trial throws(Unjudged) in
@@ -45,9 +49,7 @@ extension ConformanceCheck {
                     guard let record = try trial.settled(request, of: instance, script) else {
                         return trial.fail("'\(load.url)' did not end with a redirect that was \(isTaken ? "" : "not ")taken later")
                     }
-                    guard let place = record.calls.firstIndex(where: { if case .redirect = $0.call { true } else { false } }) else {
-                        continue
-                    }
+                    let place = try record.placeOfRedirect(load)
                     let after = record.calls[(place + 1)...].filter { $0.call.isEvent && $0.within != .destroy }
                     if let late = after.first(where: { isTaken || ($0.stage == .paused && $0.call.isDelivery) }) {
                         trial.fail("'\(load.url)': \(late.call.function) came before a redirect was decided, or after it was taken")
@@ -63,6 +65,7 @@ extension ConformanceCheck {
                 var request = request
                 request.properties[name] = .text("kept")
                 let record = try trial.perform(request, of: instance, Trial.script(for: load))
+                _ = try record.placeOfRedirect(load)
                 for case .redirect(let change, _) in record.calls.map(\.call) {
                     guard change.value?.propertyNames?.contains(where: { $0.text == name }) == true else { continue }
                     trial.fail("'\(load.url)' changes a property of the request that it does not know")

@@ -27,25 +27,20 @@ extension ConformanceCheck {
             return after.first.map { ["\($0.call.function) came after \(record.calls[end].call.function)"] } ?? []
         },
         ConformanceCheck("ORDER-04") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.redirects) {
-                let request = try trial.request(load.url)
+            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
                 let taken = try trial.perform(request, of: instance, script)
-                if let place = taken.calls.firstIndex(where: \.isTakenRedirect),
-                    let late = taken.calls[(place + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy })
-                {
+                let end = try taken.placeOfRedirect(load)
+                if let late = taken.calls[(end + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy }) {
                     trial.fail("'\(load.url)': \(late.call.function) came after a redirect that was taken")
                 }
                 script.takesRedirects = false
                 let kept = try trial.perform(request, of: instance, script)
-                guard let place = kept.calls.firstIndex(where: { if case .redirect = $0.call { true } else { false } }) else { continue }
-                let rest = kept.calls[place...]
+                let rest = kept.calls[try kept.placeOfRedirect(load)...]
                 if !rest.contains(where: { $0.isResponse || $0.isFailure }) {
                     trial.fail("'\(load.url)': after a redirect that was not taken came neither its response nor a failure")
                 }
             }
-            instance.end()
         },
         ConformanceCheck("ORDER-05") { trial throws(Unjudged) in
             let instance = try trial.instance()
@@ -98,25 +93,19 @@ extension ConformanceCheck {
             instance.end()
         },
         ConformanceCheck("ORDER-09") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            let pieces = (0..<7).map { piece in [UInt8](repeating: UInt8(piece), count: 1 + piece * 1000) }
-            let length = Int64(pieces.reduce(0) { $0 + $1.count })
-            for load in try trial.loads(.uploads) {
-                var request = try trial.request(load.url)
-                request.method = .post
-                request.body = .bytes(Array(pieces.joined()))
-                var script = Trial.script(for: load)
-                script.body = pieces
-                var last: Int64 = 0
+            try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
+                let (request, script) = try trial.upload(load, Trial.pieces, length: Trial.length)
+                var (last, isTold) = (Int64(0), false)
                 for call in try trial.perform(request, of: instance, script).calls {
                     if call.call == .rewind { last = 0 }
                     guard case .sent(let total) = call.call else { continue }
+                    isTold = true
                     if total < last { trial.fail("'\(load.url)': did_send said \(total) after \(last)") }
-                    if total > length { trial.fail("'\(load.url)': did_send said \(total) of a body of \(length) bytes") }
+                    if total > Trial.length { trial.fail("'\(load.url)': did_send said \(total) of a body of \(Trial.length) bytes") }
                     last = total
                 }
+                if !isTold { throw Unjudged.other("'\(load.url)' tells of nothing that it sends") }
             }
-            instance.end()
         },
         eachLoad("ORDER-10") { record in
             record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, and none was offered"] : []

@@ -8,7 +8,14 @@ import Synchronization
 extension ConformanceCheck {
     static let questions: [ConformanceCheck] = [
         ConformanceCheck("CAN-01") { trial throws(Unjudged) in
-            let instance = try trial.instance()
+            let instance: JudgedInstance
+            do throws(Unjudged) {
+                instance = try trial.instance()
+            } catch {
+                // A library that does not start is DESC's and REG's.
+                if let problem = trial.handlerProblem { return trial.fail("the handler could not be made: \(problem)") }
+                throw error
+            }
             defer { instance.end() }
             for load in try trial.everyLoad() where try trial.handler(for: trial.request(load.url), of: instance) == nil {
                 trial.fail("no handler of the plugin takes '\(load.url)', which the manifest names")

@@ -69,10 +69,11 @@ extension ConformanceCheck {
         ConformanceCheck("UPLOAD-04") { trial throws(Unjudged) in
             for length: Int64? in [0, nil] {
                 try trial.eachUpload([], length: length) { load, record throws(Unjudged) in
-                    if !record.didFinish {
+                    guard record.didFinish else {
                         let words = length == nil ? "no bytes and no length" : "no bytes"
-                        trial.fail("'\(load.url)': an upload with \(words) came to \(LoadResult(record).words)")
+                        return trial.fail("'\(load.url)': an upload with \(words) came to \(LoadResult(record).words)")
                     }
+                    try record.expectsReading(load)
                 }
             }
         },
@@ -90,7 +91,7 @@ extension ConformanceCheck {
         ConformanceCheck("UPLOAD-06") { trial throws(Unjudged) in
             try trial.eachUpload { load, record throws(Unjudged) in
                 let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
-                guard record.didFinish, let total = sent.last else { throw Unjudged("'\(load.url)' tells of nothing that it sends") }
+                guard record.didFinish, let total = sent.last else { throw Unjudged.other("'\(load.url)' tells of nothing that it sends") }
                 guard total != Int64(record.bytesRead) else { return }
                 trial.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
             }
@@ -124,7 +125,7 @@ extension LoadRecord {
 
     /// Throws where it is none that takes a body at all.
     fileprivate func expectsReading(_ load: ConformanceLoad) throws(Unjudged) {
-        if reads.isEmpty { throw Unjudged("'\(load.url)' does not read its upload body") }
+        if reads.isEmpty { throw Unjudged.other("'\(load.url)' does not read its upload body") }
     }
 
     fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }

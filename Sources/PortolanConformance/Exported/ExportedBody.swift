@@ -78,7 +78,10 @@ enum ExportedBody {
 extension ExportedLoad {
     /// The next bytes, and what the client answered; `Int64.min` where it can't begin again.
     fileprivate func readBody(atMost capacity: Int, rewinding: Bool) -> (bytes: [UInt8], count: Int64) {
-        if rewinding, unsafe client.pointee.rewind_body(client) != 1 { return ([], .min) }
+        if rewinding {
+            let rewound = unsafe client.pointee.rewind_body(client)
+            guard rewound == 1 else { return ([], rewound == PORTOLAN_STOPPED.rawValue ? Int64(rewound) : .min) }
+        }
         var count = Int64(0)
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: capacity) { buffer, initialized in
             guard let base = buffer.baseAddress else { return }

@@ -8,12 +8,10 @@ import PortolanPlugins
 /// What the handler's load tells, said in the contract's words.
 extension ExportedLoad: ProtocolClient {
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        tell(.delivery) { [self] in
-            let change = unsafe Lent<portolan_change>(to: request)
+        tell(.redirect) { [self] in
+            let change = unsafe Lent<portolan_change>(from: JudgeClient.at(client).request, to: request)
             let response = unsafe Lent<portolan_response>(redirectResponse, storage: .notAllowed)
-            let flow = unsafe client.pointee.was_redirected(client, change.pointer, response.pointer)
-            if flow == PORTOLAN_STOPPED { isRedirected() }
-            return flow
+            return unsafe client.pointee.was_redirected(client, change.pointer, response.pointer)
         }
     }
 
@@ -74,8 +72,9 @@ extension ExportedLoad: ProtocolClient {
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
         tell { [self] in
-            let isRewound = unsafe client.pointee.rewind_body(client) == 1
-            answer(isRewound ? ExportedBody.body(of: self, length: unsafe JudgeClient.at(client).request.body?.length) : nil)
+            let rewound = unsafe client.pointee.rewind_body(client)
+            guard rewound != PORTOLAN_STOPPED.rawValue else { return PORTOLAN_STOPPED }
+            answer(rewound == 1 ? ExportedBody.body(of: self, length: unsafe JudgeClient.at(client).request.body?.length) : nil)
             return PORTOLAN_CONTINUE
         }
     }
@@ -96,6 +95,7 @@ extension ExportedLoad: ProtocolClient {
 
     func didCancel(_ challenge: AuthenticationChallenge) {
         tell { [self] in
+            keep(nil)
             unsafe client.pointee.did_cancel_challenge(client)
             return PORTOLAN_CONTINUE
         }
@@ -117,7 +117,7 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.unknown, message: "the judge lends a handler of its own process no inner loads"), client: client)
+        ExportedInnerLoad(request, client, by: unsafe JudgeClient.at(self.client).inner)
     }
 }
 

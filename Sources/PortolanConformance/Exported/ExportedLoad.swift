@@ -24,6 +24,14 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         var isHeld = false
         /// The load was told to pause.
         var isPaused = false
+        /// The load was told that nobody wants the rest: it has no excuse any more.
+        var knowsOfStop = false
+        /// It has told its end, whether anybody wanted to hear it or not.
+        var hasEnded = false
+        /// The thread that is in the load's `stopLoading`; 0: none.
+        var stopThread: Int32 = 0
+        /// How many threads are about to wake the load.
+        var wakers = 0
         var stage = Stage.made
         var challenge: AuthenticationChallenge?
         /// Of the reader of the body that was told to wait.
@@ -43,9 +51,11 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     /// Something to be told.
     struct Event: Sendable {
         enum Kind: Hashable, Sendable {
-            case delivery, finish, failure, other
+            case delivery, redirect, finish, failure, other
 
             var isEnd: Bool { self == .finish || self == .failure }
+            /// Whether its answer says how to go on.
+            var isAnswered: Bool { self == .delivery || self == .redirect }
         }
 
         let kind: Kind
@@ -74,8 +84,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     }
 
     func resume() {
-        // At most once for each answer that says so (``ProtocolLoad/resumeLoading()``): the core sees to that.
-        turn { load in if takePause() { load.resumeLoading() } }
+        // At most once for each answer that says so (``ProtocolLoad/resumeLoading()``), and not before that is known: the core sees to that.
+        turn { load in if !state.withLock(\.isHeld), takePause() { load.resumeLoading() } }
     }
 
     func woken() {
@@ -95,15 +105,21 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     }
 
     private func stop(_ load: any ProtocolLoad) {
+        guard state.withLock({ !$0.hasEnded }) else { return }
+        let thread = portolan_thread_number()
+        state.withLock { $0.stopThread = thread }
         load.stopLoading()
+        state.withLock { $0.stopThread = 0 }
         // A load that has its turns elsewhere may tell on until it hears of it (``HandlerTraits/stopsInTurn``).
         if traits.isDisjoint(with: [.blocking, .stopsInTurn]) { state.withLock { $0.stage = .over } }
     }
 
     func destroy() {
-        let (load, isWanted) = state.withLock { ($0.load.take(), $0.stage != .over) }
+        let (load, isWanted) = state.withLock { ($0.load.take(), $0.stage != .over && !$0.hasEnded) }
         silence()
         if isWanted { load?.stopLoading() }
+        // Nothing touches the client when this has returned.
+        state.wait { $0.wakers == 0 ? () : nil }
     }
 
     /// Nobody wants the rest.
@@ -140,7 +156,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     /// Tells what waited, and the load what was answered.
     private func tell(_ event: Event, of load: any ProtocolLoad) {
         let flow = answer(to: event)
-        guard event.kind == .delivery else { return }
+        guard event.kind.isAnswered else { return }
         switch flow {
         case .keepGoing: if takePause() { load.resumeLoading() }
         // It waits already; the judge resumes it.
@@ -158,7 +174,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
 
     private func answer(to event: Event) -> Flow {
         let flow = event.tell()
-        if event.kind == .delivery, flow == PORTOLAN_PAUSE { state.withLock { $0.isPaused = true } }
+        if event.kind.isAnswered, flow == PORTOLAN_PAUSE { state.withLock { $0.isPaused = true } }
         if event.kind.isEnd { state.withLock { $0.stage = .over } }
         if flow == PORTOLAN_STOPPED { silence() }
         return Flow(rawValue: flow.rawValue) ?? .pause
@@ -173,31 +189,39 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     func tell(_ kind: Event.Kind = .other, _ tell: @escaping @Sendable () -> portolan_flow) -> Flow {
         enum Way { case now, later, breach, nowhere }
         let (thread, event) = (portolan_thread_number(), Event(kind: kind, tell: tell))
+        let mayOverrun = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
         let way = state.withLock { state -> Way in
+            defer { if kind.isEnd { state.hasEnded = true } }
             switch state.stage {
-            case .deaf: return .nowhere
+            // An event after an answer that says stop, or from within `stopLoading`, breaks a rule, as it does for the core.
+            case .deaf: return state.knowsOfStop || (state.stopThread == thread && !mayOverrun) ? .breach : .nowhere
             case .made, .over: return .breach
             case .running: break
             }
-            if kind == .delivery || kind == .finish, state.isHeld { return .breach }
+            if kind.isAnswered || kind == .finish, state.isHeld { return .breach }
             if state.turnThread == thread, state.waiting.isEmpty, !traits.contains(.stopsInTurn) { return .now }
-            if kind == .delivery { (state.isHeld, state.isPaused) = (true, true) }
+            if kind.isAnswered { (state.isHeld, state.isPaused) = (true, true) }
             state.waiting.append(event)
+            state.wakers += 1
             return .later
         }
+        let flow: Flow
         switch way {
-        case .nowhere: return .stopped
-        case .now: return answer(to: event)
+        case .nowhere: flow = .stopped
+        case .now:
+            flow = answer(to: event)
+            // It knows at once that it is over; one that waited hears it by `stopLoading`.
+            if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .over } }
         // As the client sees it: outside of a turn, in a pause or after the end.
-        case .breach: return Flow(rawValue: tell().rawValue) ?? .stopped
+        case .breach: flow = Flow(rawValue: tell().rawValue) ?? .stopped
         case .later:
             unsafe client.pointee.wake(client)
-            return .pause
+            state.signalling { $0.wakers -= 1 }
+            flow = .pause
         }
+        if kind.isAnswered, flow == .stopped { state.withLock { $0.knowsOfStop = true } }
+        return flow
     }
-
-    /// The load is over without an end of its own: a redirect was taken.
-    func isRedirected() { state.withLock { $0.stage = .over } }
 
     /// The question is answered in another turn.
     func keep(_ challenge: AuthenticationChallenge?) {

@@ -48,8 +48,11 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
         unsafe image.canonical_request = { state, request, form in
             let request = unsafe LentRequest.at(request).request
             let canonical = unsafe ExportedPlugin.at(state).handler.canonicalRequest(for: request)
-            guard canonical.url != request.url || canonical.method != request.method || canonical.fields != request.fields else { return }
-            let change = unsafe Lent<portolan_change>(to: canonical)
+            let isSame =
+                canonical.url == request.url && canonical.method == request.method && canonical.fields == request.fields
+                && canonical.properties == request.properties && (canonical.body == nil) == (request.body == nil)
+            guard !isSame else { return }
+            let change = unsafe Lent<portolan_change>(from: request, to: canonical)
             unsafe form.pointee.give(form, change.pointer)
         }
         unsafe image.is_cache_equivalent = { state, first, second in

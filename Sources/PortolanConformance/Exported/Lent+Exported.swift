@@ -6,17 +6,35 @@ import PortolanCore
 import PortolanPlugins
 
 extension Lent<portolan_change> {
-    /// What makes any request into `request`, as far as URL, method and fields go.
-    init(to request: Request) {
+    /// What makes `original` into `request`.
+    init(from original: Request, to request: Request) {
         unsafe self.init { arena in
             var image = unsafe portolan_change()
             unsafe image.size = UInt32(MemoryLayout<portolan_change>.size)
-            unsafe image.url = arena.string(request.url.description)
-            unsafe image.method = arena.string(request.method.rawValue)
-            unsafe (image.fields, image.field_count) = arena.list(request.fields)
-            unsafe (image.drops_fields, image.drops_body) = (1, request.body == nil ? 1 : 0)
+            if request.url != original.url { unsafe image.url = arena.string(request.url.description) }
+            if request.method != original.method { unsafe image.method = arena.string(request.method.rawValue) }
+            unsafe image.drops_body = original.body != nil && request.body == nil ? 1 : 0
+            unsafe (image.fields, image.field_count) = arena.list(Self.changes(from: original.fields, to: request.fields)) { field, arena in
+                let name = unsafe arena.string(field.name.rawName)
+                return unsafe portolan_field(name: name, value: field.value.map { unsafe arena.string($0) } ?? portolan_string())
+            }
+            let names = Set(original.properties.names).union(request.properties.names).filter {
+                original.properties[$0] != request.properties[$0]
+            }
+            unsafe (image.properties, image.property_count) = arena.list(names.sorted()) { unsafe $1.property($0, request.properties[$0]) }
             return unsafe image
         }
+    }
+
+    /// Each name whose values are others now, with these; without a value, where there is none any more.
+    private static func changes(from original: HTTPFields, to new: HTTPFields) -> [(name: HTTPField.Name, value: [UInt8]?)] {
+        var changes: [(name: HTTPField.Name, value: [UInt8]?)] = []
+        for name in Set(original.map(\.name)).union(new.map(\.name)).sorted(by: { $0.canonicalName < $1.canonicalName })
+        where original[fields: name] != new[fields: name] {
+            let values = new[fields: name].map { field in unsafe field.withUnsafeBytesOfValue { unsafe Array($0) } }
+            changes += values.isEmpty ? [(name, nil)] : values.map { (name, $0) }
+        }
+        return changes
     }
 }
 
@@ -42,12 +60,7 @@ extension Lent<portolan_challenge> {
                 unsafe (image.certificates, image.certificate_count) = arena.list(chain) { unsafe $1.string($0) }
             }
             if let previous = challenge.previousError {
-                let error = unsafe arena.list([previous]) { error, arena in
-                    var image = unsafe portolan_error()
-                    unsafe image.size = UInt32(MemoryLayout<portolan_error>.size)
-                    unsafe (image.code, image.message) = (error.code.rawValue, arena.string(Text.oneLine(error.message)))
-                    return unsafe image
-                }
+                let error = unsafe arena.list([previous]) { unsafe Lent<portolan_error>.image(of: $0, in: &$1) }
                 unsafe image.previous = error.start
             }
             return unsafe image

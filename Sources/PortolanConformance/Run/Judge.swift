@@ -33,9 +33,7 @@ public struct Judge: Sendable {
         if let ability = check.rule.awaits {
             return CheckResult(check.rule, .skipped, note: "it comes with the loader's \(ability.rawValue)")
         }
-        if subject.library == nil, Subject.categoriesOfLibraries.contains(check.rule.category) {
-            return CheckResult(check.rule, .skipped, note: "it is about libraries, and this is a handler of the host's own process")
-        }
+        if let objection = subject.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
         let bench = Bench(journal: journal, inner: InnerLoads(makeInnerLoader))
         let trial = Trial(subject, on: bench, seed: seed, timeLimit: timeLimit)
         let start = MonotonicTime.now

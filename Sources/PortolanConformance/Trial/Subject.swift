@@ -53,6 +53,22 @@ public struct Subject: Sendable {
         if case .library(let path) = source { path } else { nil }
     }
 
-    /// Categories of rules that are about libraries, and none of a handler's.
-    static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD", "MANIF"]
+    /// Why a rule is not for this subject; `nil` where it is.
+    func objection(to rule: ConformanceRule) -> String? {
+        guard library == nil else { return nil }
+        if Self.categoriesOfLibraries.contains(rule.category) || (rule.category == "MANIF" && manifest == nil) {
+            return "it is about libraries, and this is a handler of the host's own process"
+        }
+        return Self.rulesOfTheHost.contains(rule.id) ? "of a handler in its own process the host sees to it" : nil
+    }
+
+    static let categoriesOfLibraries: Set<String> = ["DESC", "REG", "UNLOAD"]
+
+    /// What the host, and here the judge's adapter, does for handlers of its own process: it asks of declared schemes alone, parses what was asked, copies
+    /// what is lent, puts calls in turn, resumes nothing unasked; an inner load, a configuration and a second instance are not the handler's.
+    static let rulesOfTheHost: Set<String> = [
+        "CAN-02", "CAN-06", "FLOW-02", "FLOW-04", "BODY-03", "BODY-04", "ORDER-05", "THREAD-01", "LIFE-11", "LOAD-04", "FUZZ-05",
+        "UPLOAD-03",
+        "NEST-01", "NEST-02", "NEST-08", "CANCEL-08",
+    ]
 }

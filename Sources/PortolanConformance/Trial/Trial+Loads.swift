@@ -11,7 +11,9 @@ extension Trial {
     /// - Throws: where there are none.
     func loads(_ scenario: ConformanceRule.Scenario) throws(Unjudged) -> [ConformanceLoad] {
         guard subject.manifest != nil || !subject.loads.isEmpty else {
-            throw Unjudged("the library was named without a manifest, so no URL is known")
+            throw Unjudged(
+                "\(subject.library == nil ? "the handler was given no URLs" : "the library was named without a manifest"), so no URL is known"
+            )
         }
         let all = subject.loads.filter { $0.needs.isEmpty }
         let found = all.filter { Self.is($0, scenario) }
@@ -24,7 +26,7 @@ extension Trial {
 
     /// All of them, also those that need what is not there.
     func everyLoad() throws(Unjudged) -> [ConformanceLoad] {
-        guard !subject.loads.isEmpty else { throw Unjudged("no manifest with a conformance section says which URLs there are") }
+        guard !subject.loads.isEmpty else { throw Unjudged("no conformance section says which URLs there are") }
         return subject.loads
     }
 

@@ -9,7 +9,8 @@ import Synchronization
 extension Trial {
     /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own.
     ///
-    /// - Throws: where there is none, or `body` could judge none: no rule is kept by silence.
+    /// - Throws: where there is none, where `body` could judge none, and where it could not judge one that the rule is about and found nothing at the others:
+    ///   no rule is kept by silence.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, isBlocking: Bool? = nil,
         _ body: (ConformanceLoad, Request, JudgedInstance) throws(Unjudged) -> Void
@@ -24,11 +25,11 @@ extension Trial {
                 try body(load, request, instance)
                 isJudged = true
             } catch {
-                reason = error
+                if reason == nil || !error.isOther { reason = error }
             }
         }
         if areAllIdle { instance.end() }
-        if isJudged { return }
+        if isJudged, reason?.isOther ?? true || !findings.isEmpty { return }
         throw reason ?? Unjudged("it does not apply: every load of that kind \(isBlocking == true ? "is told in turns" : "blocks")")
     }
 
@@ -81,12 +82,13 @@ extension Trial {
         let made = try make(request, of: instance, script)
         try made.start()
         let isPaused: Bool? = made.client.state.wait(atMost: patience) { state in
-            state.stage == .paused ? true : state.hasEnded ? false : nil
+            // … and the turn in which it was told so has returned.
+            state.stage == .paused && state.functions.isEmpty ? true : state.hasEnded ? false : nil
         }
         guard isPaused == true else {
             made.stop()
             _ = settled(made, within: shortPatience)
-            guard isPaused == nil else { throw Unjudged("'\(load.url)' ends before it could be paused") }
+            guard isPaused == nil else { throw Unjudged.other("'\(load.url)' ends before it could be paused") }
             throw Unjudged("'\(load.url)' delivered nothing within \(Words.time(patience)) (LIFE-02)")
         }
         return made

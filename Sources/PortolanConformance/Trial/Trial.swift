@@ -23,6 +23,8 @@ final class Trial {
     /// Whether what is lent ends where a page ends, before one that nobody may touch.
     var lendsFlush = false
     private var exportedPlugin: DescribedPlugin?
+    /// Why a handler of this process could not be made.
+    private(set) var handlerProblem: String?
     /// Whether every load came to rest. An instance with one that did not can't be ended.
     var areAllIdle = true
 
@@ -84,7 +86,8 @@ final class Trial {
         do throws(LoadError) {
             handler = try makeHandler()
         } catch {
-            throw Unjudged("the handler could not be made: \(error.message)")
+            handlerProblem = error.message
+            throw Unjudged("the handler could not be made (CAN-01): \(error.message)")
         }
         let plugin = try DescribedPlugin(handler)
         exportedPlugin = plugin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolan
+package import CPortolan
 import HTTPTypes
 package import PortolanCore
 
@@ -40,10 +40,11 @@ extension Lent<portolan_error> {
     /// An error as a plugin is lent it, with its causes: one line each, and one of the published codes where it has no domain. Of more causes
     /// than can go, those in the middle are left out: the last one tells what happened.
     package init(_ error: LoadError) {
-        unsafe self.init { unsafe Self.image(of: error, in: &$0, depth: 0) }
+        unsafe self.init { unsafe Self.image(of: error, in: &$0) }
     }
 
-    private static func image(of error: LoadError, in arena: inout Arena, depth: Int) -> portolan_error {
+    /// - Parameter depth: of how many errors this one is the cause.
+    package static func image(of error: LoadError, in arena: inout Arena, depth: Int = 0) -> portolan_error {
         var image = unsafe portolan_error()
         unsafe image.size = UInt32(MemoryLayout<portolan_error>.size)
         unsafe image.code = error.code.rawValue

@@ -27,7 +27,7 @@ import Testing
 
     @Test(arguments: ["data:", "file:"])
     func theBuiltInHandlerPasses(name: String) throws {
-        try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 60)
+        try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 55)
     }
 
     /// … with nginx and Apache.
@@ -55,7 +55,7 @@ import Testing
             load(.apacheHTTP, "/programs/mirror", #""tags": ["uploads"]"#),
         ]
         try program.makeFile("loads", "{\"loads\": [\(loads.joined(separator: ",\n"))]}")
-        try expectSuccess(of: program.run("check", "http:", "--loads", "loads", "--json", "--timeout", "120"), 85)
+        try expectSuccess(of: program.run("check", "http:", "--loads", "loads", "--json", "--timeout", "120"), 80)
     }
 
     private func expectSuccess(of outcome: Program.Outcome, _ count: Int) throws {

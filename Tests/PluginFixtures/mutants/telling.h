@@ -48,6 +48,9 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
 static portolan_response response_of(int64_t length) {
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .text_encoding = PORTOLAN_TEXT("utf-8"),
                                    .expected_length = length };
+#ifdef BODY_01b
+    response.mime_type = (portolan_string)PORTOLAN_TEXT("text/html");
+#endif
 #ifdef BODY_09
     response.mime_type = (portolan_string)PORTOLAN_TEXT("text/plain;charset=utf-8");
 #endif

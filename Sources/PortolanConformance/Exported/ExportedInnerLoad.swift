@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// A load that lies in one of a handler of this process: loaded whole, and told in one run.
+final class ExportedInnerLoad: ProtocolLoad {
+    private let request: Request
+    private let client: any ProtocolClient
+    private let inner: InnerLoads
+    private let state = Monitor(State())
+
+    private struct State {
+        var isStopped = false
+        var isPaused = false
+        /// What is still to be told.
+        var steps: [@Sendable (any ProtocolClient) -> Flow] = []
+        var isTelling = false
+    }
+
+    init(_ request: Request, _ client: any ProtocolClient, by inner: InnerLoads) {
+        (self.request, self.client, self.inner) = (request, client, inner)
+    }
+
+    func startLoading() {
+        inner.load(request) { [self] outcome in
+            state.withLock { $0.steps = Self.steps(for: outcome) }
+            goOn()
+        }
+    }
+
+    func stopLoading() { state.withLock { $0.isStopped = true } }
+
+    func resumeLoading() {
+        state.withLock { $0.isPaused = false }
+        goOn()
+    }
+
+    private static func steps(for outcome: InnerLoads.Outcome) -> [@Sendable (any ProtocolClient) -> Flow] {
+        switch outcome {
+        case .success((let data, let response)):
+            let bytes = Array(data)
+            return [
+                { $0.didReceive(response, storage: .notAllowed) },
+                { unsafe bytes.isEmpty ? .keepGoing : $0.didLoad(bytes.span.bytes) },
+                {
+                    $0.didFinishLoading()
+                    return .stopped
+                },
+            ]
+        case .failure(let error):
+            return [
+                {
+                    $0.didFail(with: error)
+                    return .stopped
+                }
+            ]
+        }
+    }
+
+    /// One thread tells; a resume that comes meanwhile is seen by it.
+    private func goOn() {
+        while let step = next() {
+            let flow = step(client)
+            state.withLock { state in
+                state.isTelling = false
+                if flow == .pause { state.isPaused = true }
+                if flow == .stopped { state.isStopped = true }
+            }
+        }
+    }
+
+    private func next() -> (@Sendable (any ProtocolClient) -> Flow)? {
+        state.withLock { state in
+            guard !state.isStopped, !state.isPaused, !state.isTelling, !state.steps.isEmpty else { return nil }
+            state.isTelling = true
+            return state.steps.removeFirst()
+        }
+    }
+}
