@@ -9,7 +9,9 @@ public struct ConformanceSection: Hashable, Sendable {
 
     /// A section by itself, as JSON5.
     ///
-    /// - Parameter path: of the file, for errors.
+    /// - Parameters:
+    ///   - bytes: the document.
+    ///   - path: of the file, for errors.
     public init(parsing bytes: [UInt8], path: String) throws(PluginProblem) {
         self = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try Self(value) }
     }
