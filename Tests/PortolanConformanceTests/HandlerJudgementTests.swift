@@ -17,6 +17,17 @@ import Testing
         return Judge(Subject(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(flaw) })
     }
 
+    private func judge(of load: String) throws -> Judge {
+        let section = #"{"loads": [\#(load)]}"#
+        var judge = Judge(Subject(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(nil) })
+        judge.makeInnerLoader = {
+            let registry = ProtocolRegistry()
+            registry.register(StubHandler(nil, schemes: ["inner"]))
+            return Loader(configuration: .default, registry: registry)
+        }
+        return judge
+    }
+
     @Test(arguments: ConformanceCheck.all(level: 3).filter { !$0.needsProcess })
     func aHandlerThatKeepsTheRulesPasses(_ check: ConformanceCheck) throws {
         let result = try judge(nil).result(of: check)
@@ -37,6 +48,26 @@ import Testing
         #expect(result.verdict == .failed, "\(result.verdict) \(result.note ?? "") \(result.lastEvents)")
     }
 
+    @Test(arguments: ["CANON-01", "CANON-02", "CANON-03"])
+    func aCanonicalFormIsSeen(_ id: String) throws {
+        let check = try #require(ConformanceCheck.named(id))
+        let kept = try judge(of: #"{"url": "stub://text#part"}"#).result(of: check)
+        #expect(kept.verdict == .passed, "\(kept.note ?? "") \(kept.findings.map(\.detail))")
+    }
+
+    @Test func aCanonicalFormThatChangesTheMethodIsFailed() throws {
+        let result = try judge(.canonicalIsGET).result(of: try #require(ConformanceCheck.named("CANON-02")))
+        #expect(result.findings.first?.detail == "the canonical form of 'stub://text' changes POST to 'GET'")
+    }
+
+    @Test func loadsInsideOfItsLoadsAreThoseOfTheJudge() throws {
+        let check = try #require(ConformanceCheck.named("BODY-01"))
+        let passed = try judge(of: #"{"url": "stub://nest", "length": 12, "tags": ["nested"]}"#).result(of: check)
+        #expect(passed.verdict == .passed, "\(passed.note ?? "") \(passed.findings.map(\.detail))")
+        let failed = try judge(of: #"{"url": "stub://nest", "length": 11, "tags": ["nested"]}"#).result(of: check)
+        #expect(failed.verdict == .failed, "\(failed.note ?? "")")
+    }
+
     @Test func aHandlerThatCanNotBeMadeIsNotJudged() throws {
         let loads = try ConformanceSection(parsing: Array(#"{"loads": [{"url": "stub://text"}]}"#.utf8), path: "test").loads
         let judge = Judge(Subject(loads: loads) { () throws(LoadError) in throw LoadError(.noResources, message: "not today") })
@@ -50,7 +81,7 @@ import Testing
 /// How ``StubHandler`` breaks a rule.
 enum Flaw: String, CaseIterable, Sendable {
     case finishesTwice, tellsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, tellsOfBytesFirst, takesNothing
-    case isDifferentEachTime
+    case isDifferentEachTime, ignoresStopped, canonicalIsGET
 
     var rule: String {
         switch self {
@@ -63,6 +94,8 @@ enum Flaw: String, CaseIterable, Sendable {
         case .tellsOfBytesFirst: "ORDER-01"
         case .takesNothing: "CAN-01"
         case .isDifferentEachTime: "LIFE-09"
+        case .ignoresStopped: "FLOW-06"
+        case .canonicalIsGET: "CANON-02"
         }
     }
 }
@@ -70,13 +103,28 @@ enum Flaw: String, CaseIterable, Sendable {
 private struct StubHandler: ProtocolHandler {
     let flaw: Flaw?
 
-    init(_ flaw: Flaw?) { self.flaw = flaw }
+    let schemes: SchemeSet
+
+    init(_ flaw: Flaw?, schemes: [String] = ["stub"]) { (self.flaw, self.schemes) = (flaw, .only(schemes)) }
 
     var identifier: String { "org.portolan.stub" }
-    var schemes: SchemeSet { .only(["stub"]) }
+
+    func canonicalRequest(for request: Request) -> Request {
+        var canonical = request
+        canonical.url = request.url.withoutFragment
+        if flaw == .canonicalIsGET { canonical.method = .get }
+        return canonical
+    }
+
     func canInit(_ request: Request) -> Bool { flaw != .takesNothing }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        if request.url[.host] == "nest" {
+            var inner = request
+            // `try?` because a URL that does not parse gives the outer request, which fails.
+            if let url = try? URLRecord(parsing: "inner://text") { inner.url = url }
+            return client.makeNestedLoad(for: inner, client: client)
+        }
         let load = StubLoad(request, client, flaw)
         if flaw == .tellsInMake { client.didReach(.connected) }
         return load
@@ -96,6 +144,8 @@ private final class StubLoad: ProtocolLoad {
     }
 
     func startLoading() {
+        // In its turn, so that it is told at once that nobody wants the rest.
+        if flaw == .ignoresStopped { return run() }
         do throws(LoadError) {
             try PlatformThread.start { [self] in run() }
         } catch {
@@ -135,7 +185,7 @@ private final class StubLoad: ProtocolLoad {
     private func goesOn(_ flow: Flow) -> Bool {
         switch flow {
         case .keepGoing: return !state.withLock(\.isStopped)
-        case .stopped: return false
+        case .stopped: return flaw == .ignoresStopped
         case .pause:
             if flaw == .deliversInAPause { return !state.withLock(\.isStopped) }
             return state.wait { state in

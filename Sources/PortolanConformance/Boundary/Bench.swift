@@ -24,10 +24,10 @@ final class InnerLoads: Sendable {
     private struct State {
         /// Made when it is first needed: it may have threads.
         var loader: Loader?
-        var known: [Key: Known] = [:]
+        var known: [RequestKey: Known] = [:]
     }
 
-    private struct Key: Hashable {
+    private struct RequestKey: Hashable {
         let url: URLRecord
         let method: HTTPRequest.Method
         let fields: HTTPFields
@@ -55,7 +55,7 @@ final class InnerLoads: Sendable {
 
     /// Calls `end` with what `request` comes to, here or later.
     func load(_ request: Request, _ end: @escaping @Sendable (Outcome) -> Void) {
-        let key = request.body == nil ? Key(url: request.url, method: request.method, fields: request.fields) : nil
+        let key = request.body == nil ? RequestKey(url: request.url, method: request.method, fields: request.fields) : nil
         let (mustLoad, known) = state.withLock { state -> (Bool, Outcome?) in
             if let key, let known = state.known[key] {
                 switch known {

@@ -39,7 +39,7 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         isFlush: Bool = false, on bench: Bench
     ) throws(Unjudged) -> Start {
         let host = try JudgeHost(configuration, offering: extensions, isFlush: isFlush, journal: bench.journal)
-        if let exported = plugin.exported { return unsafe .started(JudgedInstance(plugin, host, bench, exported.state)) }
+        if let state = unsafe plugin.standingState { return unsafe .started(JudgedInstance(plugin, host, bench, state)) }
         guard let function = unsafe plugin.functions.`init` else { return unsafe .started(JudgedInstance(plugin, host, bench, nil)) }
         let journal = bench.journal
         journal.note("→ init", thread: portolan_thread_number())

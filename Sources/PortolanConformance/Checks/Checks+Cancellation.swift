@@ -77,7 +77,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CANCEL-05") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                try trial.warmUp([load], of: instance)
+                try trial.followAll([load], of: instance)
                 let left = try ProcessCensus.leftBehind(within: .seconds(1)) { () throws(Unjudged) in
                     for index in [0, 1, 0, 1, 0, 1] {
                         guard try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) != nil else {

@@ -29,15 +29,15 @@ extension ConformanceCheck {
                 guard let change = try handler.canonicalForm(of: request).given.first?.value else { return }
                 let url = request.url.shortDescription
                 if let method = change.method.text, method != "POST" {
-                    trial.fail("the canonical form of '\(url)' changes POST to '\(method)'")
+                    trial.fail("the canonical form of \(url) changes POST to '\(method)'")
                 }
-                if change.dropsBody { trial.fail("the canonical form of '\(url)' drops the body") }
-                if change.dropsFields { trial.fail("the canonical form of '\(url)' drops the fields") }
+                if change.dropsBody { trial.fail("the canonical form of \(url) drops the body") }
+                if change.dropsFields { trial.fail("the canonical form of \(url) drops the fields") }
                 if let field = change.fields?.first(where: { $0.changes(request.fields) }) {
-                    trial.fail("the canonical form of '\(url)' changes the field \(field.name.quoted)")
+                    trial.fail("the canonical form of \(url) changes the field \(field.name.quoted)")
                 }
                 if let name = change.propertyNames?.first {
-                    trial.fail("the canonical form of '\(url)' changes the property \(name.quoted)")
+                    trial.fail("the canonical form of \(url) changes the property \(name.quoted)")
                 }
             }
         },
@@ -84,9 +84,9 @@ extension ConformanceCheck {
             Patience.watch(.milliseconds(30))
             for (form, request) in forms {
                 let url = request.url.shortDescription
-                if form.given.count > 1 { trial.fail("the canonical form of '\(url)' was given \(form.given.count) times") }
-                if form.late > 0 { trial.fail("the canonical form of '\(url)' was given after the function had returned") }
-                if form.strange > 0 { trial.fail("the canonical form of '\(url)' was given from another thread") }
+                if form.given.count > 1 { trial.fail("the canonical form of \(url) was given \(form.given.count) times") }
+                if form.late > 0 { trial.fail("the canonical form of \(url) was given after the function had returned") }
+                if form.strange > 0 { trial.fail("the canonical form of \(url) was given from another thread") }
             }
         },
     ]

@@ -60,7 +60,7 @@ extension ConformanceCheck {
                 try? FileManager.default.removeItem(atPath: folder)
             }
             let instance = try trial.instance()
-            for load in try trial.loads(.any) { _ = try trial.follow(load, of: instance) }
+            try trial.followAll(trial.loads(.any), of: instance)
             instance.end()
             // `try?` because a folder that is gone has nothing in it.
             let left = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -92,7 +92,7 @@ extension ConformanceCheck {
             let loads = try trial.loads(.any)
             func round() throws(Unjudged) {
                 let instance = try trial.instance()
-                try trial.warmUp(loads, of: instance)
+                try trial.followAll(loads, of: instance)
                 instance.end()
             }
             let left = try ProcessCensus.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
@@ -106,9 +106,7 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
             let left = try ProcessCensus.leftBehind(within: .seconds(2)) { () throws(Unjudged) in
-                for _ in 0..<5 {
-                    for load in loads { _ = try trial.follow(load, of: instance) }
-                }
+                for _ in 0..<5 { try trial.followAll(loads, of: instance) }
             }.filter(isMeant)
             trial.fail(left.map { "after five rounds of its loads, \($0)" })
             instance.end()

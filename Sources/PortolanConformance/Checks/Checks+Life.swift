@@ -120,7 +120,7 @@ extension ConformanceCheck {
                     made.destroy()
                 }
             }
-            try trial.warmUp(loads, of: instance)
+            try trial.followAll(loads, of: instance)
             for (what, start) in [("destroyed without a start, or refused", false), ("destroyed right after a stop", true)] {
                 let left = try ProcessCensus.leftBehind(within: .seconds(3)) { () throws(Unjudged) in
                     for _ in 0..<4 { try cycle(start) }

@@ -53,7 +53,7 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
             let before = Surroundings.taken()
-            for load in loads { _ = try trial.follow(load, of: instance) }
+            try trial.followAll(loads, of: instance)
             trial.fail(Surroundings.taken().changes(since: before).map { "when its loads had ended, \($0)" })
             instance.end()
         },
@@ -94,7 +94,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("THREAD-08") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            for load in try trial.loads(.any) { _ = try trial.follow(load, of: instance) }
+            try trial.followAll(trial.loads(.any), of: instance)
             let time = ProcessCensus.processorTimeAtRest()
             if time > .milliseconds(20) { trial.fail("200 ms without a load took \(Words.time(time)) of processor time") }
             instance.end()

@@ -6,26 +6,25 @@ import PortolanCore
 /// What a library's entry function gave, as it stands there. What is wrong with it, the checks of DESC say; where that is so much that nothing
 /// else can be judged, there is none.
 @safe
-struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
+struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as this
     let functions: portolan_plugin
     let handlers: [DescribedHandler]
 
     /// Every way in which the structures are not whole; one line each. DESC-05.
     let flaws: [String]
-    /// The handler of this process that they are for; `nil` of a library's.
-    let exported: ExportedPlugin?
+    /// The state of the one instance that there is without a start; `nil` of a library's, whose `init` makes it.
+    let standingState: UnsafeMutableRawPointer?
+    /// What the structures stand in; a library's stand as long as the process.
+    private let owner: (any AnyObject & Sendable)?
 
-    init(_ handler: any ProtocolHandler) throws(Unjudged) {
-        let plugin = ExportedPlugin(handler)
-        try unsafe self.init(plugin.pointer, plugin)
-    }
-
-    init(_ pointer: UnsafePointer<portolan_plugin>) throws(Unjudged) {
-        try unsafe self.init(pointer, nil)
-    }
-
-    private init(_ pointer: UnsafePointer<portolan_plugin>, _ exported: ExportedPlugin?) throws(Unjudged) {
-        self.exported = exported
+    /// - Parameters:
+    ///   - standingState: the state of an instance that needs no start.
+    ///   - owner: what has to live as long as this.
+    init(
+        _ pointer: UnsafePointer<portolan_plugin>, standingState: UnsafeMutableRawPointer? = nil, owner: (any AnyObject & Sendable)? = nil
+    ) throws(Unjudged) {
+        unsafe self.standingState = unsafe standingState
+        self.owner = owner
         guard case .whole(let plugin) = unsafe Given(pointer, { unsafe Whole($0) }) else {
             throw Unjudged("the plugin's descriptor is not whole (DESC-05)")
         }

@@ -119,8 +119,8 @@ extension Trial {
         return records
     }
 
-    /// Loads each of `loads` in full, so that what their first loads take for good is there: what lies in them is not loaded again.
-    func warmUp(_ loads: [ConformanceLoad], of instance: JudgedInstance) throws(Unjudged) {
+    /// Loads each of `loads` in full, with where its redirects lead.
+    func followAll(_ loads: [ConformanceLoad], of instance: JudgedInstance) throws(Unjudged) {
         for load in loads { _ = try follow(load, of: instance) }
     }
 

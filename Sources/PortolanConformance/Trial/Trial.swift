@@ -89,7 +89,8 @@ final class Trial {
             handlerProblem = error.message
             throw Unjudged("the handler could not be made (CAN-01): \(error.message)")
         }
-        let plugin = try DescribedPlugin(handler)
+        let export = ExportedPlugin(handler)
+        let plugin = try unsafe DescribedPlugin(export.pointer, standingState: export.state, owner: export)
         exportedPlugin = plugin
         return plugin
     }
