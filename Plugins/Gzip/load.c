@@ -52,6 +52,9 @@ static void fail_as_inner(gzip_load *load) {
     portolan_error error = { .size = sizeof error, .code = cause->code, .domain = cause->domain, .cause = cause,
                              .message = PORTOLAN_TEXT("the compressed bytes behind gzip: could not be loaded") };
     load->client->did_fail(load->client, &error);
+    /* Not before: the cause is lent until then (LEAK-07). */
+    load->plugin->nested->close(load->inner);
+    load->inner = NULL;
 }
 
 static void fail_as_data(gzip_load *load) {
@@ -236,7 +239,7 @@ static void resume(void *pointer) {
 
 static void woken(void *pointer) { proceed(pointer); }
 
-/* The host closes an inner load that is still open. */
+/* The host closes the inner load of one that was stopped. */
 static void destroy(void *pointer) {
     gzip_load *load = pointer;
     if (load->output) gzip_members_end(&load->members);

@@ -11,10 +11,24 @@ enum CheckSubject {
         if let builtIn = BuiltInSubject(rawValue: argument) { return try builtIn.subject(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for what is built in; the URLs of a plugin stand in its manifest") }
         let catalogue = PluginCatalogue()
-        guard argument.hasSuffix(".so") else { return Subject(try whole(try PluginArgument.plugin(argument, in: catalogue))) }
+        guard argument.hasSuffix(".so") else { return try subject(argument, library: nil, in: catalogue) }
         let manifest = argument.dropLast(3) + PluginManifest.fileNameEnd
         guard FileSystem.kind(at: String(manifest)) != nil else { return Subject(library: argument) }
-        return Subject(try whole(try PluginArgument.plugin(String(manifest), in: catalogue)))
+        return try subject(String(manifest), library: argument, in: catalogue)
+    }
+
+    /// - Parameter library: what is judged by itself where the manifest can't be read.
+    private static func subject(_ argument: String, library: String?, in catalogue: PluginCatalogue) throws(Failure) -> Subject {
+        do throws(PluginProblem) {
+            let installed = argument.contains("/") ? nil : catalogue[argument]
+            let plugin = if let installed { installed } else { try catalogue.plugin(at: argument) }
+            return Subject(try plugin.readingConformance())
+        } catch {
+            // A manifest with a fault is what a judge is for; one that is not there is the command's.
+            let isJudged = error.rule.map { ["MANIF-01", "MANIF-07"].contains($0.id) } ?? false
+            if isJudged, case .regular? = FileSystem.kind(at: error.path) { return Subject(error, library: library) }
+            return try Failure.explaining { () throws(PluginProblem) in throw error }
+        }
     }
 
     /// What loads inside of the plugin's loads go through: what is built in, and the plugin itself, so that `gzip:gzip:…` works.
@@ -25,9 +39,5 @@ enum CheckSubject {
             for handler in (try? manifest?.open())?.handlers ?? [] { registry.register(handler) }
             return Loader(configuration: .default, registry: registry)
         }
-    }
-
-    private static func whole(_ plugin: InstalledPlugin) throws(Failure) -> InstalledPlugin {
-        try Failure.explaining { () throws(PluginProblem) in try plugin.readingConformance() }
     }
 }

@@ -24,6 +24,8 @@ struct ClientScript: Sendable {
     var decision = Decision.atOnce
     /// What becomes of inner loads.
     var inner = Inner.loaded
+    /// What an inner load gives at once.
+    var innerPieceSize = 64 << 10
     /// Whether each call into the load comes on a thread of its own, one after another.
     var changesThreads = false
     /// Called while an event is being delivered, on the plugin's thread.
@@ -51,6 +53,12 @@ struct ClientScript: Sendable {
     enum Inner: Hashable, Sendable {
         case loaded
         case failing(LoadError.Code)
+        /// As loaded, but the body ends after so many bytes, and the load fails.
+        case cut(after: Int)
+        /// As loaded, but the body is another.
+        case bytes([UInt8])
+        /// As loaded, but the response announces so many bytes, and the load fails when they do not come.
+        case announcing(Int64)
         /// Nothing comes of them.
         case silent
     }

@@ -51,6 +51,9 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         var timeInside: [Int32: Duration] = [:]
     }
 
+    /// What the load has watched.
+    let watches: JudgedWatches
+
     enum Turn: Hashable, Sendable { case resume, woken, answered, stop }
 
     /// No body is kept beyond this.
@@ -67,6 +70,9 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         (self.script, self.request, bench) = (script, request, handler.instance.bench)
         (isBlocking, journal) = (handler.description.isBlocking, handler.instance.journal)
         table = try GuardedTable(isFlush: handler.instance.isFlush, portolan_client(ofJudge: ()))
+        watches = JudgedWatches(isBlocking: handler.description.isBlocking) { [state] in
+            state.signalling { if !$0.turns.contains(.woken) { $0.turns.append(.woken) } }
+        }
         table.serve(self)
     }
 
@@ -104,6 +110,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
             note(call, flow, &state)
             return flow
         }
+        if flow == PORTOLAN_STOPPED || call.isEnd, state.withLock(\.isStopped) { watches.giveUp() }
         return flow
     }
 

@@ -39,7 +39,7 @@ final class JudgeHost: @unchecked Sendable {  // … because all that changes is
     private let extensions: Set<String>
 
     /// What a host of this version offers beyond the contract.
-    static let allExtensions: Set<String> = [JudgeExtensions.nested]
+    static let allExtensions: Set<String> = [JudgeExtensions.nested, JudgeExtensions.watch]
 
     init(_ configuration: PluginConfiguration, offering extensions: Set<String>, isFlush: Bool, journal: Journal) throws(Unjudged) {
         (self.journal, self.extensions, self.isFlush) = (journal, extensions, isFlush)

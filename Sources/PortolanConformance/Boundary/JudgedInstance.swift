@@ -24,8 +24,8 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         case refused([Given<GivenError>])
     }
 
-    /// What a plugin that breaks the contract may still look at: it lives as long as the instance is judged.
-    private let kept = Mutex<[any Sendable]>([])
+    /// What a plugin that breaks the contract may still look at: it lives as long as the instance is judged, unless that is limited.
+    private let kept = Mutex<(objects: [any Sendable], limit: Int?)>(([], nil))
     /// All that were ended stay: what a plugin does to one afterwards is REG-07's and LIFE-08's to judge, and no other's to crash on.
     private static let ended = Mutex<[JudgedInstance]>([])
 
@@ -54,7 +54,22 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
     }
 
     func keep(_ object: any Sendable) {
-        kept.withLock { $0.append(object) }
+        let last = kept.withLock { kept -> (any Sendable)? in
+            kept.objects.append(object)
+            guard let limit = kept.limit, kept.objects.count > limit else { return nil }
+            return kept.objects.removeFirst()
+        }
+        // Outside of the lock: it may be a load.
+        withExtendedLifetime(last) {}
+    }
+
+    /// Keeps no more than the last few from now on, so that the judge's own memory does not grow with the number of loads.
+    func keepFew() {
+        let rest = kept.withLock { kept in
+            defer { kept = ([], 64) }
+            return kept.objects
+        }
+        withExtendedLifetime(rest) {}
     }
 
     func end() {

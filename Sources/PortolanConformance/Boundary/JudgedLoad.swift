@@ -61,6 +61,15 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
         }
     }
 
+    /// As ``start()``, on the calling thread, which waits until no call into the load is to come but `destroy`.
+    func runHere() {
+        guard isMade else { return }
+        life.withLock { $0.hasStarted = true }
+        client.state.withLock { $0.stage = max($0.stage, .started) }
+        if handler.description.isBlocking { run() } else { takeTurns() }
+        life.signalling { $0.isIdle = true }
+    }
+
     private func run() {
         unsafe call(.run, handler.description.loads.run)
     }
@@ -150,6 +159,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
             return isDue
         }
         for nested in client.state.withLock(\.nested) { nested.stop() }
+        client.watches.giveUp()
         if isDue, isBlocking { unsafe call(.stop, handler.description.loads.stop) }
     }
 
@@ -160,6 +170,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
     @discardableResult
     func destroy(poisoning: Bool = false) -> Duration {
         let start = MonotonicTime.now
+        client.watches.giveUp()
         if let load = unsafe load {
             client.entering(.destroy) { unsafe handler.description.loads.destroy?(load) }
         }

@@ -9,8 +9,11 @@ import PortolanPlugins
 /// An inner load that a plugin opened through `portolan.nested/1`: the judge loads it whole, and gives it in pieces.
 @safe
 final class JudgedNested: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's turns
-    private let outer: JudgeClient
+    /// It holds this one for as long as it lives.
+    private unowned let outer: JudgeClient
     private let isBlocking: Bool
+    /// How it was opened.
+    let change: Given<GivenChange>
     private let state = Monitor(State())
     /// The bytes that `next` has lent.
     private var lent: UnsafeMutableRawBufferPointer?
@@ -20,20 +23,25 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     private struct State {
         var outcome: InnerLoads.Outcome?
         var offset = 0
+        /// How many pieces of the body were given, and how many while the outer load was paused.
+        var (pieces, piecesInPause) = (0, 0)
+        /// Why the body ends where it does.
+        var cut: LoadError?
         var closes = 0
         /// How often it was used after it was closed.
         var lateUses = 0
         /// The outer load was stopped.
         var isStopped = false
+
+        var failure: LoadError? {
+            if case .failure(let failure)? = outcome { failure } else { cut }
+        }
     }
 
-    /// What `next` gives at once.
-    private static let pieceSize = 64 << 10
-
     init(_ change: Given<GivenChange>, of outer: JudgeClient, isBlocking: Bool, by inner: InnerLoads) {
-        (self.outer, self.isBlocking) = (outer, isBlocking)
+        (self.outer, self.isBlocking, self.change) = (outer, isBlocking, change)
         switch outer.script.inner {
-        case .loaded: break
+        case .loaded, .cut, .bytes, .announcing: break
         case .failing(let code):
             state.withLock { $0.outcome = .failure(LoadError(code, message: "the judge has the inner load fail")) }
             return
@@ -53,8 +61,8 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
                 }
             }
         }
-        inner.load(request) { [self] outcome in
-            state.signalling { $0.outcome = outcome }
+        inner.load(request) { [self, outer] outcome in
+            state.signalling { $0.outcome = outer.script.inner.outcome(for: outcome) }
             outer.state.signalling { if !$0.turns.contains(.woken) { $0.turns.append(.woken) } }
         }
     }
@@ -86,7 +94,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
         case .failure?: return PORTOLAN_STOPPED
         case .success(let (data, response))?:
             var response = response
-            response.expectedLength = Int64(data.count)
+            response.expectedLength = outer.script.inner.length(of: data)
             let lent = unsafe self.response ?? Shared(Lent(response, storage: .notAllowed))
             unsafe self.response = lent
             unsafe place.pointee = lent.pointer
@@ -101,11 +109,15 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
         case nil: return Int64(isBlocking ? PORTOLAN_STOPPED.rawValue : PORTOLAN_WAIT.rawValue)
         case .failure?: return Int64(PORTOLAN_STOPPED.rawValue)
         case .success(let (data, _))?:
+            let isPaused = outer.state.withLock { $0.stage == .paused }
             let piece = state.withLock { state in
-                let piece = data.dropFirst(state.offset).prefix(Self.pieceSize)
+                let piece = data.dropFirst(state.offset).prefix(outer.script.innerPieceSize)
                 state.offset += piece.count
+                if !piece.isEmpty { (state.pieces, state.piecesInPause) = (state.pieces + 1, state.piecesInPause + (isPaused ? 1 : 0)) }
+                if piece.isEmpty { state.cut = outer.script.inner.cut }
                 return piece
             }
+            if piece.isEmpty, outer.script.inner.cut != nil { return Int64(PORTOLAN_STOPPED.rawValue) }
             unsafe lent?.deallocate()
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, piece.count), alignment: 16)
             unsafe copy.copyBytes(from: piece)
@@ -118,7 +130,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     func getError() -> UnsafePointer<portolan_error>? {
         noteUse()
         if outer.state.withLock(\.isStopped) { return nil }
-        guard case .failure(let failure)? = state.withLock(\.outcome) else { return nil }
+        guard let failure = state.withLock(\.failure) else { return nil }
         let lent = unsafe self.error ?? Shared(Lent(failure))
         unsafe self.error = unsafe lent
         return unsafe lent.pointer
@@ -131,6 +143,8 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
 
     /// How often it was closed, and used after that.
     var use: (closes: Int, late: Int) { state.withLock { ($0.closes, $0.lateUses) } }
+    /// How many pieces of its body were given, and how many of these while the outer load was paused.
+    var pieces: (all: Int, inPause: Int) { state.withLock { ($0.pieces, $0.piecesInPause) } }
 
     // MARK: The table
 
@@ -139,6 +153,36 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
 
     static func at(_ handle: OpaquePointer) -> JudgedNested {
         unsafe Unmanaged<JudgedNested>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue()
+    }
+}
+
+extension ClientScript.Inner {
+    fileprivate func outcome(for loaded: InnerLoads.Outcome) -> InnerLoads.Outcome {
+        guard case .success((let data, let response)) = loaded else { return loaded }
+        switch self {
+        case .cut(let count): return .success((data.prefix(count), response))
+        case .bytes(let bytes): return .success((Data(bytes), response))
+        case .loaded, .failing, .silent, .announcing: return loaded
+        }
+    }
+
+    /// What the response announces.
+    fileprivate func length(of data: Data) -> Int64 {
+        switch self {
+        case .announcing(let length): length
+        // As of a peer that does not say it: what is missing shows at the end alone.
+        case .cut: -1
+        case .loaded, .bytes, .failing, .silent: Int64(data.count)
+        }
+    }
+
+    /// Why the body ends before its end.
+    fileprivate var cut: LoadError? {
+        switch self {
+        case .cut(let count): LoadError(.truncated, message: "the judge has the inner body end after \(count) bytes")
+        case .announcing(let length): LoadError(.truncated, message: "the inner body ends before the \(length) bytes that were announced")
+        case .loaded, .bytes, .failing, .silent: nil
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CThreadTrace
 import FoundationEssentials
 import PortolanCore
 
@@ -74,6 +75,24 @@ struct ProcessCensus: Sendable {
         let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?
             .split(separator: " ").dropFirst().first.flatMap { Int($0) }
         return (pages ?? 0) * Int(getpagesize())
+    }
+
+    /// How many bytes of the heap are in use (`mallinfo2(3)`), once what just ended had a moment to be gone.
+    static func settledHeapBytes() -> Int {
+        var least = Int.max
+        for _ in 0..<3 {
+            Patience.watch(.milliseconds(2))
+            least = min(least, Int(clamping: portolan_heap_bytes()))
+        }
+        return least
+    }
+
+    /// How much address space the process had at most, in bytes (`proc_pid_status(5)`, VmPeak).
+    static func peakBytes() -> Int {
+        // `try?` because without the file there is nothing to compare.
+        let lines = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8))?.split(separator: "\n") ?? []
+        guard let line = lines.first(where: { $0.hasPrefix("VmPeak:") }) else { return 0 }
+        return (Int(line.filter(\.isNumber)) ?? 0) << 10
     }
 
     private static func timers() -> [String] {

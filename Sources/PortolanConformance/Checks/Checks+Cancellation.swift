@@ -75,7 +75,7 @@ extension ConformanceCheck {
             }
             if !seen { throw Unjudged("it does not apply: no load has a function stop") }
         },
-        ConformanceCheck("CANCEL-05") { trial throws(Unjudged) in
+        ConformanceCheck("CANCEL-05", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
                 try trial.followAll([load], of: instance)
                 let left = try ProcessCensus.leftBehind(within: .seconds(1)) { () throws(Unjudged) in

@@ -91,7 +91,7 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("DESC-09") { trial throws(Unjudged) in
+        ConformanceCheck("DESC-09", needsProcess: true) { trial throws(Unjudged) in
             let before = ProcessCensus.taken()
             let library = try trial.library()
             if let entry = unsafe library.entry {

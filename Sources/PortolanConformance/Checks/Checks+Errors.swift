@@ -44,6 +44,23 @@ extension ConformanceCheck {
             let isTheHosts = error.code <= PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue
             return isPublished && !isTheHosts ? [] : ["the code \(error.code) is none that is published for plugins"]
         },
+        ConformanceCheck("ERR-04") { trial throws(Unjudged) in
+            let name = LoadError.Code.badURL.description
+            let loads = try trial.loads(.fails).filter { $0.error == name }
+            guard !loads.isEmpty else { throw Unjudged("the manifest names no URL that fails with \(name)") }
+            let instance = try trial.instance()
+            for load in loads {
+                guard let error = try trial.follow(load, of: instance).last?.failure?.value else {
+                    trial.fail("'\(load.url)', which is malformed, failed with no readable error")
+                    continue
+                }
+                if error.domain.bytes != nil || error.code != LoadError.Code.badURL.rawValue {
+                    trial.fail(
+                        "'\(load.url)', which is malformed, failed with \(LoadError.Code(rawValue: error.code)), and not with \(name)")
+                }
+            }
+            instance.end()
+        },
         ConformanceCheck("ERR-05") { trial throws(Unjudged) in
             let instance = try trial.instance()
             let (user, password) = ("judge-u5er", "judge-s3cret")
@@ -64,7 +81,7 @@ extension ConformanceCheck {
             instance.end()
             if judged == 0 { throw Unjudged("no URL of the manifest has a host and fails with a user in front of it") }
         },
-        ConformanceCheck("ERR-06") { trial throws(Unjudged) in
+        ConformanceCheck("ERR-06", needsProcess: true) { trial throws(Unjudged) in
             let plugin = try trial.plugin()
             let loads = try trial.loads(.any)
             let written = try OutputCapture.bytes { () throws(Unjudged) in

@@ -13,7 +13,7 @@ import PortolanPlugins
 /// FAULT, and SEC-04: a place that refuses what it usually gives.
 extension ConformanceCheck {
     static let faults: [ConformanceCheck] = [
-        ConformanceCheck("SEC-04") { trial throws(Unjudged) in
+        ConformanceCheck("SEC-04", needsProcess: true) { trial throws(Unjudged) in
             let names = ["HOME", "TMPDIR", "LC_ALL", "LANG", "PATH", "LD_LIBRARY_PATH"]
             let hostile = [nil, "/nonexistent\n", "xx_XX.nothing", String(repeating: "x", count: 4096), "", "/nonexistent"]
             let before = names.map { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
@@ -30,7 +30,7 @@ extension ConformanceCheck {
                 trial.fail("'\(load.url)' gives \(found[index].words) in a hostile environment, and \(usual[index].words) else")
             }
         },
-        ConformanceCheck("FAULT-02") { trial throws(Unjudged) in
+        ConformanceCheck("FAULT-02", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
             let loads = try trial.loads(.succeeds)
             let alone = try loads.map { load throws(Unjudged) in
@@ -64,7 +64,7 @@ extension ConformanceCheck {
             }
             if trial.areAllIdle { instance.end() }
         },
-        ConformanceCheck("FAULT-04") { trial throws(Unjudged) in
+        ConformanceCheck("FAULT-04", needsProcess: true) { trial throws(Unjudged) in
             let usual = try trial.results()
             // No SA_RESTART: what waits comes back with EINTR, on every thread but these two, each millisecond.
             var (action, old) = (sigaction(), sigaction())

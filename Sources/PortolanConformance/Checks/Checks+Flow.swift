@@ -63,7 +63,7 @@ extension ConformanceCheck {
             }
         },
         paused("FLOW-07") { $0 == .finish },
-        ConformanceCheck("FLOW-08") { trial throws(Unjudged) in
+        ConformanceCheck("FLOW-08", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.large, isBlocking: false) { load, request, instance throws(Unjudged) in
                 let made = try trial.held(request, of: instance, load)
                 let before = ProcessCensus.residentBytes()
@@ -74,7 +74,7 @@ extension ConformanceCheck {
                 _ = trial.settled(made, within: trial.shortPatience)
             }
         },
-        ConformanceCheck("FLOW-09") { trial throws(Unjudged) in
+        ConformanceCheck("FLOW-09", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
                 let made = try trial.held(request, of: instance, load)
                 let time = ProcessCensus.processorTimeAtRest()

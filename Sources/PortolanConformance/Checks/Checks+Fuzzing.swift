@@ -74,6 +74,33 @@ extension ConformanceCheck {
                 }
             }
         },
+        ConformanceCheck("FUZZ-06") { trial throws(Unjudged) in
+            var random = SplitMix(seed: trial.seed)
+            func bytes() -> [UInt8] {
+                (0..<1 << (random.next() % 13)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            }
+            let instance = try trial.instance()
+            // `try?` because a manifest without the one may have the other.
+            let (nested, uploads) = ((try? trial.loads(.nested)) ?? [], (try? trial.loads(.uploads)) ?? [])
+            guard !nested.isEmpty || !uploads.isEmpty else { throw Unjudged("the manifest names no URL tagged nested or uploads") }
+            for _ in 0..<60 {
+                for load in nested {
+                    var script = Trial.script(for: load)
+                    (script.inner, script.innerPieceSize) = (.bytes(bytes()), 1 << Int(random.next() % 12))
+                    if try trial.settled(trial.request(load.url), of: instance, script) == nil {
+                        return trial.fail("'\(load.url)' did not end with an inner body of random bytes")
+                    }
+                }
+                for load in uploads {
+                    let body = bytes()
+                    let (request, script) = try trial.upload(load, [body], length: random.next() % 2 == 0 ? Int64(body.count) : nil)
+                    if try trial.settled(request, of: instance, script) == nil {
+                        return trial.fail("'\(load.url)' did not end with an upload of random bytes")
+                    }
+                }
+            }
+            instance.end()
+        },
     ]
 
     /// Makes loads of random requests, starts some of them, and stops those that do not end.

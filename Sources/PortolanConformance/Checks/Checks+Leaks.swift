@@ -3,7 +3,6 @@
 import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
-import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -11,41 +10,12 @@ import Synchronization
     import Musl
 #endif
 
-/// LEAK, UNLOAD and SEC: what loads leave behind, and what they open to others.
+/// UNLOAD, and the first of LEAK: what loads leave behind.
 extension ConformanceCheck {
     static let leaks: [ConformanceCheck] = [
-        ConformanceCheck("SEC-05") { trial throws(Unjudged) in
-            let file = try LibraryFile(at: trial.libraryPath())
-            if file.hasExecutableStack { trial.fail("the library asks for an executable stack; link with -z noexecstack") }
-            if file.hasWritableCode { trial.fail("a segment of the library can be both written and executed") }
-        },
-        ConformanceCheck("SEC-06") { trial throws(Unjudged) in
-            let before = Set(ProcessCensus.descriptors().keys)
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let found = Mutex<[String]>([])
-                var script = Trial.script(for: load)
-                script.whileDelivering = { index, _ in
-                    guard index < 3 else { return }
-                    func inherited() -> [Int32: String] {
-                        ProcessCensus.descriptors().filter { !before.contains($0.key) && fcntl($0.key, F_GETFD) & FD_CLOEXEC == 0 }
-                    }
-                    var left = inherited()
-                    guard !left.isEmpty else { return }
-                    // One that another thread is opening just now may be made so in its next step (`fcntl(2)`).
-                    Patience.watch(.milliseconds(10))
-                    let later = inherited()
-                    left = left.filter { later[$0.key] == $0.value }
-                    found.withLock { $0 += left.sorted { $0.key < $1.key }.map(\.value) }
-                }
-                _ = try trial.perform(request, of: instance, script)
-                for target in Set(found.withLock(\.self)) {
-                    trial.fail("'\(load.url)': a program that the host starts would inherit a descriptor (\(target.prefix { $0 != "[" }))")
-                }
-            }
-        },
         left("LEAK-02") { $0.hasPrefix("descriptor") },
         left("LEAK-03") { $0.contains("thread") },
-        ConformanceCheck("LEAK-04") { trial throws(Unjudged) in
+        ConformanceCheck("LEAK-04", needsProcess: true) { trial throws(Unjudged) in
             let before = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) }
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-check-\(getpid())").path
             do {
@@ -88,7 +58,38 @@ extension ConformanceCheck {
             let time = MonotonicTime.now - start
             if time > .seconds(1) { trial.fail("32 loads were stopped and the plugin was ended in \(Words.time(time))") }
         },
-        ConformanceCheck("UNLOAD-01") { trial throws(Unjudged) in
+        ConformanceCheck("UNLOAD-02") { trial throws(Unjudged) in
+            let old = try trial.instance()
+            let copy = try LibraryCopy(of: trial.libraryPath())
+            guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PortolanVersion.major) else {
+                throw Unjudged("a copy of the library does not open (DESC-13)")
+            }
+            let build = try unsafe DescribedPlugin(pointer)
+            for load in try trial.loads(.succeeds) {
+                let request = try trial.request(load.url)
+                let alone = LoadResult(try trial.perform(request, of: old, Trial.script(for: load)))
+                let running = try trial.settled(request, of: old, load) { () throws(Unjudged) in
+                    guard case .started(let new) = try JudgedInstance.start(build, trial.configuration(), on: trial.bench) else {
+                        return trial.fail("a new build refuses to start beside the one that runs")
+                    }
+                    let found = LoadResult(try trial.perform(request, of: new, Trial.script(for: load)))
+                    if found != alone {
+                        trial.fail("'\(load.url)' gives \(found.words) in a new build, and \(alone.words) in the one that runs")
+                    }
+                    new.end()
+                }
+                guard let running else {
+                    trial.fail("'\(load.url)' did not end when a new build had begun and ended beside it")
+                    continue
+                }
+                let found = LoadResult(running)
+                if found != alone {
+                    trial.fail("'\(load.url)' gives \(found.words) where a new build begins and ends beside it, else \(alone.words)")
+                }
+            }
+            if trial.areAllIdle { old.end() }
+        },
+        ConformanceCheck("UNLOAD-01", needsProcess: true) { trial throws(Unjudged) in
             let loads = try trial.loads(.any)
             func round() throws(Unjudged) {
                 let instance = try trial.instance()
@@ -102,7 +103,7 @@ extension ConformanceCheck {
 
     /// Many loads, and what is there afterwards that was not before.
     private static func left(_ id: String, _ isMeant: @escaping @Sendable (String) -> Bool) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
+        ConformanceCheck(id, needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
             let left = try ProcessCensus.leftBehind(within: .seconds(2)) { () throws(Unjudged) in

@@ -106,7 +106,7 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("LIFE-07") { trial throws(Unjudged) in
+        ConformanceCheck("LIFE-07", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
             func cycle(_ start: Bool) throws(Unjudged) {

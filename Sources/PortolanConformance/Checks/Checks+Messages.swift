@@ -23,6 +23,49 @@ extension ConformanceCheck {
                 }
             }
         },
+        ConformanceCheck("REDIR-02") { trial throws(Unjudged) in
+            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+                let records = try trial.follow(load, of: instance)
+                guard records.count > 1, let status = records.last?.responses.last?.value?.status, status > 0 else {
+                    throw Unjudged.other("'\(load.url)' leads to no response with a status: its protocol has none for a redirect, either")
+                }
+                for case .redirect(_, let response) in records.flatMap(\.calls).map(\.call) {
+                    guard let response = response.value else {
+                        trial.fail("'\(load.url)' is redirected without a response, in a protocol whose responses have a status")
+                        continue
+                    }
+                    if !(300...399).contains(response.status) {
+                        trial.fail("'\(load.url)' is redirected by a response with the status \(response.status)")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("REDIR-03") { trial throws(Unjudged) in
+            try trial.eachLoad(.redirects) { load, plain, instance throws(Unjudged) in
+                for method in [HTTPRequest.Method.get, .post, .put] {
+                    var request = plain
+                    request.method = method
+                    request.fields[.accept] = "text/plain"
+                    if method != .get { request.body = .bytes([1, 2, 3]) }
+                    var script = Trial.script(for: load)
+                    script.body = [[1, 2, 3]]
+                    let record = try trial.perform(request, of: instance, script)
+                    for case .redirect(let change, let response) in record.calls.map(\.call) {
+                        guard let change = change.value else { continue }
+                        // RFC 9110, section 15.4: POST may become GET by 301 and 302, and anything but GET and HEAD does by 303.
+                        let status = response.value?.status ?? 0
+                        let mayBeGET = status == 303 || ([301, 302].contains(status) && method == .post)
+                        if let changed = change.method.text, changed != method.rawValue, !(mayBeGET && changed == "GET") {
+                            trial.fail("'\(load.url)': a redirect changes \(method) to '\(changed)'")
+                        }
+                        if change.dropsBody, method != .get, !mayBeGET {
+                            trial.fail("'\(load.url)': a redirect drops the body of \(method)")
+                        }
+                        if change.dropsFields { trial.fail("'\(load.url)': a redirect drops the fields of the request") }
+                    }
+                }
+            }
+        },
         ConformanceCheck("REDIR-04") { trial throws(Unjudged) in
             let (user, password) = ("judge-u5er", "judge-s3cret")
             var isJudged = false

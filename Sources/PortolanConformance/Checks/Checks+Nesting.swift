@@ -45,6 +45,79 @@ extension ConformanceCheck {
                 }
             }
         },
+        ConformanceCheck("NEST-04") { trial throws(Unjudged) in
+            try trial.eachLoad(.nested, isBlocking: false) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                // Byte by byte, so that there is something left to be read in the pause.
+                (script.pauses, script.pauseTime, script.innerPieceSize) = (.each, .milliseconds(10), 1)
+                let made = try trial.make(request, of: instance, script)
+                try made.start()
+                guard let record = trial.settled(made, within: trial.patience) else {
+                    return trial.fail("'\(load.url)' did not end with a pause at each delivery")
+                }
+                let pieces = made.client.state.withLock(\.nested).map(\.pieces)
+                if pieces.allSatisfy({ $0.all < 2 }) { throw Unjudged.other("'\(load.url)' reads no inner body of two bytes or more") }
+                let inPause = pieces.reduce(0) { $0 + $1.inPause }
+                if inPause > 0 { trial.fail("'\(load.url)' read \(Words.count(inPause, "piece")) of its inner body while it was paused") }
+                if record.ends.isEmpty { trial.fail("'\(load.url)' came to no end with a pause at each delivery") }
+            }
+        },
+        ConformanceCheck("NEST-05") { trial throws(Unjudged) in
+            try trial.eachLoad(.nested) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                script.innerPieceSize = 1
+                let made = try trial.make(request, of: instance, script)
+                try made.start()
+                guard trial.settled(made, within: trial.patience)?.didFinish == true else {
+                    throw Unjudged("'\(load.url)' did not finish (LIFE-02)")
+                }
+                let length = made.client.state.withLock(\.nested).first?.pieces.all ?? 0
+                guard length > 0 else { throw Unjudged.other("'\(load.url)' reads no inner body") }
+                script.innerPieceSize = max(1, length / 8)
+                // At each byte of a short one, and here and there in a long one.
+                for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
+                    script.inner = .cut(after: count)
+                    guard let record = try trial.settled(request, of: instance, script) else {
+                        return trial.fail("'\(load.url)' did not end where its inner body is cut after \(count) bytes")
+                    }
+                    if record.didFinish {
+                        trial.fail("'\(load.url)' finished where its inner load failed after \(count) bytes of \(length)")
+                    } else if record.failure?.value == nil {
+                        trial.fail("'\(load.url)' gave no error where its inner load failed after \(count) bytes of \(length)")
+                    }
+                }
+            }
+        },
+        ConformanceCheck("NEST-07") { trial throws(Unjudged) in
+            let code = LoadError.Code.nestedTooDeep
+            try trial.eachNested(.failing(code)) { load, made throws(Unjudged) in
+                guard let record = trial.settled(made, within: trial.patience) else {
+                    return trial.fail("'\(load.url)' did not end when its inner load was nested too deep")
+                }
+                guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
+                    throw Unjudged("'\(load.url)' opened no inner load (NEST-01)")
+                }
+                guard let error = record.failure?.value else {
+                    return trial.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load was nested too deep")
+                }
+                if error.code != code.rawValue, !error.causes.contains(where: { $0.code == code.rawValue }) {
+                    trial.fail("'\(load.url)': its inner load was nested too deep, and neither its error nor a cause of it says so")
+                }
+            }
+        },
+        ConformanceCheck("LEAK-07") { trial throws(Unjudged) in
+            // Of those that come to their own end: what a load that was stopped has open, the host closes.
+            for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1)] {
+                try trial.eachNested(inner) { load, made throws(Unjudged) in
+                    guard trial.settled(made, within: trial.patience) != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    let opened = made.client.state.withLock(\.nested)
+                    guard !opened.isEmpty else { throw Unjudged("'\(load.url)' opened no inner load (NEST-01)") }
+                    if opened.contains(where: { $0.use.closes == 0 }) {
+                        trial.fail("'\(load.url)' did not close an inner load that it had opened")
+                    }
+                }
+            }
+        },
         ConformanceCheck("NEST-08") { trial throws(Unjudged) in
             try trial.eachUse { load, use in
                 if use.closes > 1 { trial.fail("'\(load.url)' closed its inner load \(use.closes) times") }

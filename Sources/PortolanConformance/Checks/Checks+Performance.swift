@@ -7,7 +7,7 @@ import Synchronization
 /// PERF: memory and time.
 extension ConformanceCheck {
     static let performance: [ConformanceCheck] = [
-        ConformanceCheck("PERF-03") { trial throws(Unjudged) in
+        ConformanceCheck("PERF-03", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
                 _ = try trial.stopped(request, of: instance, atEvent: 2, Trial.script(for: load))
                 let before = ProcessCensus.residentBytes()
@@ -48,7 +48,7 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("PERF-05") { trial throws(Unjudged) in
+        ConformanceCheck("PERF-05", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.large, isBlocking: false) { load, request, instance throws(Unjudged) in
                 var paused: [JudgedLoad] = []
                 for _ in 0..<100 { paused.append(try trial.held(request, of: instance, load)) }

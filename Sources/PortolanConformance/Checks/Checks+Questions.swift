@@ -42,7 +42,7 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("CAN-03") { trial throws(Unjudged) in
+        ConformanceCheck("CAN-03", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
             defer { instance.end() }
             for load in try trial.loads(.any) {

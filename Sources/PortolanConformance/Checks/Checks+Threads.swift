@@ -49,13 +49,38 @@ extension ConformanceCheck {
             }
             if trial.areAllIdle { instance.end() }
         },
-        ConformanceCheck("THREAD-04") { trial throws(Unjudged) in
+        ConformanceCheck("THREAD-04", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
             let before = Surroundings.taken()
             try trial.followAll(loads, of: instance)
             trial.fail(Surroundings.taken().changes(since: before).map { "when its loads had ended, \($0)" })
             instance.end()
+        },
+        ConformanceCheck("THREAD-05", needsProcess: true) { trial throws(Unjudged) in
+            let (count, bound) = (256, 32)
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                let state = Monitor((inside: 0, isOver: false))
+                let before = ProcessCensus.threads().count
+                let together = try (0..<count).map { _ throws(Unjudged) in
+                    var script = Trial.script(for: load)
+                    script.whileDelivering = { event, _ in
+                        guard event == 0 else { return }
+                        state.signalling { $0.inside += 1 }
+                        _ = state.wait(atMost: .seconds(10)) { $0.isOver ? true : nil }
+                        state.signalling { $0.inside -= 1 }
+                    }
+                    return try trial.make(request, of: instance, script)
+                }
+                for made in together { try made.start() }
+                let areInside = state.wait(atMost: trial.patience) { $0.inside == count ? true : nil } == true
+                // One for each load is the judge's.
+                let own = ProcessCensus.threads().count - before - count
+                state.signalling { $0.isOver = true }
+                for made in together { _ = trial.settled(made, within: trial.patience) }
+                guard areInside else { throw Unjudged("of \(count) loads of '\(load.url)' some told nothing (LOAD-01)") }
+                if own > bound { trial.warn("'\(load.url)': \(count) loads at once had \(own) threads of their own; share them") }
+            }
         },
         ConformanceCheck("THREAD-06") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
@@ -92,7 +117,7 @@ extension ConformanceCheck {
                 _ = trial.settled(second, within: trial.patience)
             }
         },
-        ConformanceCheck("THREAD-08") { trial throws(Unjudged) in
+        ConformanceCheck("THREAD-08", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
             try trial.followAll(trial.loads(.any), of: instance)
             let time = ProcessCensus.processorTimeAtRest()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolan
+import CThreadTrace
 
 #if canImport(Glibc)
     import Glibc
@@ -24,6 +25,13 @@ struct JudgedLibrary: @unchecked Sendable {  // … because the handle is never 
         }
         self.path = path
         unsafe self.handle = handle
+    }
+
+    /// Has the library call `function` where it calls the one of this name, for good.
+    ///
+    /// - Returns: whether it calls it at all.
+    func replace(_ name: String, by function: UnsafeMutableRawPointer) -> Bool {
+        unsafe portolan_replace_import(handle, name, function) > 0
     }
 
     /// `nil` where it is no plugin.

@@ -10,6 +10,8 @@ struct LibraryFile {
     private(set) var needed: [String] = []
     /// Where it has these looked for (DT_RPATH, DT_RUNPATH), folder by folder.
     private(set) var runPaths: [String] = []
+    /// Whether there is code of Swift's in it, or in what it needs.
+    private(set) var hasSwift = false
     private(set) var hasExecutableStack = true
     private(set) var hasWritableCode = false
 
@@ -55,6 +57,12 @@ struct LibraryFile {
     /// The dynamic symbols, by the section that holds them.
     private mutating func readSymbols() {
         let sections = table(at: number(40, 8), entrySize: number(58, 2), count: number(60, 2), least: 64)
+        let names = number(62, 2)
+        if names < sections.count {
+            let start = number(sections[names] + 24, 8)
+            hasSwift =
+                needed.contains { $0.hasPrefix("libswift") } || sections.contains { text(at: start + number($0, 4)).hasPrefix("swift5_") }
+        }
         guard let section = sections.first(where: { number($0 + 4, 4) == 11 }) else { return }
         let link = number(section + 40, 4)
         guard link < sections.count else { return }

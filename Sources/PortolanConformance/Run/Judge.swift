@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import PortolanCore
+import PortolanPlugins
 
 /// Judges a plugin by the catalogue.
 ///
@@ -34,6 +35,8 @@ public struct Judge: Sendable {
             return CheckResult(check.rule, .skipped, note: "it comes with the loader's \(ability.rawValue)")
         }
         if let objection = subject.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
+        // What the judge's own watches need is there before anything is counted.
+        if subject.library != nil { LoadWatches.prepare() }
         let bench = Bench(journal: journal, inner: InnerLoads(makeInnerLoader))
         let trial = Trial(subject, on: bench, seed: seed, timeLimit: timeLimit)
         let start = MonotonicTime.now

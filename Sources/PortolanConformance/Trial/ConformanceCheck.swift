@@ -11,6 +11,9 @@
 ///     }
 public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
     public let rule: ConformanceRule
+    /// Whether it looks at what the whole process has or shares, or changes that: descriptors, threads, memory and processor time, environment, limits,
+    /// standard output. It is for a process of its own, as `portolan check` gives it; in a test that runs beside others it sees theirs, too.
+    public let needsProcess: Bool
     /// Looks, and leaves what is wrong with the trial. Throws where it can't be judged.
     let judge: @Sendable (Trial) throws(Unjudged) -> Void
 
@@ -18,9 +21,9 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     /// As in `ORDER-02: A load has exactly one end…`.
     public var description: String { "\(rule.id): \(rule.sentence)" }
 
-    init(_ id: String, _ judge: @escaping @Sendable (Trial) throws(Unjudged) -> Void) {
+    init(_ id: String, needsProcess: Bool = false, _ judge: @escaping @Sendable (Trial) throws(Unjudged) -> Void) {
         guard let rule = RuleCatalogue.rule(id) else { preconditionFailure("no rule \(id) is in the catalogue") }
-        (self.rule, self.judge) = (rule, judge)
+        (self.rule, self.needsProcess, self.judge) = (rule, needsProcess, judge)
     }
 }
 

@@ -9,17 +9,30 @@ public struct Subject: Sendable {
         /// The library's path.
         case library(String)
         case handler(@Sendable () throws(LoadError) -> any ProtocolHandler)
+        /// A manifest that can't be read alone, so that nobody knows what it is for.
+        case nothing
     }
 
     let source: Source
     /// `nil` for a library that was named alone, and a handler that no manifest tells of.
     public let manifest: InstalledPlugin?
+    /// Why the manifest can't be read, where that is so.
+    let problem: PluginProblem?
     /// What is promised of URLs. None: then no URL is known that could be loaded.
     public let loads: [ConformanceLoad]
 
     /// A library by itself.
     public init(library: String) {
-        (source, manifest, loads) = (.library(library), nil, [])
+        (source, manifest, problem, loads) = (.library(library), nil, nil, [])
+    }
+
+    /// A manifest that can't be read.
+    ///
+    /// - Parameters:
+    ///   - problem: what is wrong with it.
+    ///   - library: the library that it lies beside, which is judged by itself; `nil`: none is known.
+    public init(_ problem: PluginProblem, library: String?) {
+        (source, manifest, self.problem, loads) = (library.map(Source.library) ?? .nothing, nil, problem, [])
     }
 
     /// A plugin with its manifest, the conformance section included: ``InstalledPlugin/readingConformance()``.
@@ -36,7 +49,7 @@ public struct Subject: Sendable {
         } else {
             source = .library(plugin.libraryPath)
         }
-        (manifest, loads) = (plugin, plugin.manifest.conformance?.loads ?? [])
+        (manifest, problem, loads) = (plugin, nil, plugin.manifest.conformance?.loads ?? [])
     }
 
     /// A handler of this process. The rules of libraries and their start are not for it.
@@ -45,7 +58,7 @@ public struct Subject: Sendable {
     ///   - loads: URLs, and what they have to yield.
     ///   - makeHandler: makes the handler; called once in each check, in the process that makes it.
     public init(loads: [ConformanceLoad], handler makeHandler: @escaping @Sendable () throws(LoadError) -> any ProtocolHandler) {
-        (source, manifest, self.loads) = (.handler(makeHandler), nil, loads)
+        (source, manifest, problem, self.loads) = (.handler(makeHandler), nil, nil, loads)
     }
 
     /// The library's path; `nil` of a handler of this process.
@@ -55,7 +68,8 @@ public struct Subject: Sendable {
 
     /// Why a rule is not for this subject; `nil` where it is.
     func objection(to rule: ConformanceRule) -> String? {
-        guard library == nil else { return nil }
+        if case .nothing = source, rule.category != "MANIF" { return "the manifest can't be read (MANIF-01)" }
+        guard case .handler = source else { return nil }
         if Self.categoriesOfLibraries.contains(rule.category) || (rule.category == "MANIF" && manifest == nil) {
             return "it is about libraries, and this is a handler of the host's own process"
         }

@@ -102,6 +102,14 @@ extension Trial {
         return load.record
     }
 
+    /// As ``perform(_:of:_:within:)``, on this thread alone, and for as long as it takes: for many loads, which are to cost little.
+    func performHere(_ request: Request, of instance: JudgedInstance, _ script: ClientScript) throws(Unjudged) -> LoadRecord {
+        let load = try make(request, of: instance, script)
+        load.runHere()
+        load.destroy()
+        return load.record
+    }
+
     /// As ``perform(_:of:_:within:)``, and goes on where redirects lead, within the plugin: the records of all loads, in order.
     func follow(
         _ load: ConformanceLoad, of instance: JudgedInstance, _ script: ClientScript? = nil, within limit: Duration? = nil

@@ -62,7 +62,9 @@ extension Trial {
         let slot = Mutex<JudgedLoad?>(nil)
         let returned = Monitor<Bool?>(nil)
         var script = script
+        let others = script.whileDelivering
         script.whileDelivering = { event, call in
+            others?(event, call)
             guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
             if made.handler.description.isBlocking { _ = made.stopsElsewhere(returned) } else { made.stop() }
         }

@@ -35,6 +35,6 @@ extension InstalledPlugin {
         // `try?` because without the manifest's text there is no line to tell.
         let bytes = try? Folder.contents(of: manifestPath, atMost: PluginManifest.sizeLimit)
         let place = bytes.flatMap { path.nearestPosition(in: $0) }
-        return PluginProblem(manifestPath, .manifestAgreesWithLibrary, problem.detail, at: place)
+        return PluginProblem(manifestPath, .bindingIsSound, problem.detail, at: place)
     }
 }

@@ -24,6 +24,15 @@ extension InstalledPlugin {
         return path
     }
 
+    /// What others than root and the user can change of it, wherever it lies: MANIF-09. A search looks at the folders above, too.
+    package var objectionsToFiles: [PluginProblem] {
+        [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in
+            // `try?` because what is not there, nobody can change.
+            guard let path, let status = try? FileStatus(following: path) else { return nil }
+            return Owner.current.objection(to: status, isAbove: path == folder).map { PluginProblem(path, .filesAreTrusted, $0) }
+        }
+    }
+
     private func resolvedLibrary() throws(PluginProblem) -> String {
         var (trusted, indifferent) = (TrustedPaths(), TrustedPaths(owner: nil))
         let path = try isNamedByUser ? indifferent.resolve(libraryPath) : trusted.resolve(libraryPath)

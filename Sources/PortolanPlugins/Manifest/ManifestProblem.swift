@@ -9,9 +9,11 @@ struct ManifestProblem: Error {
     private(set) var path = JSONPath()
     /// What is wrong and how to mend it; one line.
     let detail: String
+    /// The rule that is broken, where it is not that of the whole document.
+    let rule: ContractRule?
 
-    init(_ detail: String, at path: JSONPath = JSONPath()) {
-        self.detail = detail
+    init(_ detail: String, at path: JSONPath = JSONPath(), rule: ContractRule? = nil) {
+        (self.detail, self.rule) = (detail, rule)
         self.path = path
     }
 
@@ -42,7 +44,7 @@ extension ManifestProblem {
         } catch {
             let place = error.path.nearestPosition(in: bytes)
             let subject = error.path.steps.isEmpty || error.path.isName ? "" : "'\(error.path)' "
-            throw PluginProblem(path, rule, "\(subject)\(error.detail)", at: place)
+            throw PluginProblem(path, error.rule ?? rule, "\(subject)\(error.detail)", at: place)
         }
     }
 }

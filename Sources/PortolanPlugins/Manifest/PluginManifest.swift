@@ -117,7 +117,7 @@ extension PluginManifest {
                 checking: source,
                 settings: settings.map { ($0.name, $0.kind.example, $0.defaultValue != nil || $0.isRequired) })
         } catch {
-            throw ManifestProblem(error.detail, at: error.path.inside(.member("binding")))
+            throw ManifestProblem(error.detail, at: error.path.inside(.member("binding")), rule: .bindingIsSound)
         }
     }
 

@@ -38,11 +38,12 @@ extension LoadError {
 
 /// The rules that manifests and the folders they lie in have to keep.
 extension ContractRule {
-    static let manifestIsValid = Self(id: "MANIF-01")
+    package static let manifestIsValid = Self(id: "MANIF-01")
     static let manifestAgreesWithLibrary = Self(id: "MANIF-02")
     static let libraryLiesInFolder = Self(id: "MANIF-03")
     static let pinnedDigestAgrees = Self(id: "MANIF-04")
     static let hostIsInRange = Self(id: "MANIF-06")
+    package static let bindingIsSound = Self(id: "MANIF-07")
     /// Not in the first catalogue: nobody but the user and root can change the files.
     static let filesAreTrusted = Self(id: "MANIF-09")
     /// Not in the first catalogue: one plugin has an identifier.

@@ -11,17 +11,19 @@ import Synchronization
 #endif
 
 /// What a descriptor may be ready for: the contract's `portolan_readiness`.
-struct Readiness: OptionSet, Hashable {
-    let rawValue: Int32
+package struct Readiness: OptionSet, Hashable, Sendable {
+    package let rawValue: Int32
+
+    package init(rawValue: Int32) { self.rawValue = rawValue }
 
     static let readable = Self(rawValue: 1)
     static let writable = Self(rawValue: 2)
     static let hungUp = Self(rawValue: 4)
-    static let all: Self = [.readable, .writable, .hungUp]
+    package static let all: Self = [.readable, .writable, .hungUp]
 }
 
 /// Who hears of a descriptor.
-protocol ReadinessListener: AnyObject, Sendable {
+package protocol ReadinessListener: AnyObject, Sendable {
     /// The descriptor is ready, and no longer watched. On the poller's thread, which waits meanwhile.
     ///
     /// - Parameter arming: the one that it was ready for; another may have come since.
@@ -34,8 +36,8 @@ protocol ReadinessListener: AnyObject, Sendable {
 ///
 /// The system forgets a descriptor that is closed, and gives its number to the next one: so each watch has a mark of its own, and what comes under
 /// another mark is nobody's.
-final class DescriptorPoller: Sendable {
-    static let shared = DescriptorPoller()
+package final class DescriptorPoller: Sendable {
+    package static let shared = DescriptorPoller()
 
     private struct Watch {
         let listener: any ReadinessListener
@@ -93,6 +95,11 @@ final class DescriptorPoller: Sendable {
             state.watches[descriptor] = nil
             return Self.change(queue, EPOLL_CTL_DEL, descriptor, watch) == 0
         }
+    }
+
+    /// Starts the thread, if there is none yet.
+    func prepare() {
+        state.withLock { state in _ = Self.queue(of: &state, servedBy: self) }
     }
 
     private static func change(_ queue: CInt, _ operation: CInt, _ descriptor: CInt, _ watch: Watch) -> CInt {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
+package import PortolanCore
 import Synchronization
 
 #if canImport(Glibc)
@@ -10,9 +10,9 @@ import Synchronization
 #endif
 
 /// What one load has watched, and what was ready of it. Its functions are for the thread that is in the load, but where they say otherwise.
-final class LoadWatches: ReadinessListener {
+package final class LoadWatches: ReadinessListener {
     static let limit = 64
-    static let timerLimit = 8
+    package static let timerLimit = 8
 
     private struct Watch {
         let wanted: Readiness
@@ -47,7 +47,13 @@ final class LoadWatches: ReadinessListener {
     /// A watched descriptor was closed. Any thread.
     private let whenClosed: @Sendable (CInt) -> Void
 
-    init(
+    /// Starts the threads that all watches and timers of the process share, which are then there before anybody counts.
+    package static func prepare() {
+        DescriptorPoller.shared.prepare()
+        SystemClock.shared.schedule(LoadAlarm {}, at: MonotonicTime.now)
+    }
+
+    package init(
         poller: DescriptorPoller = .shared, clock: any LoadClock = SystemClock.shared, whenReady: @escaping @Sendable () -> Void,
         whenClosed: @escaping @Sendable (CInt) -> Void
     ) {
@@ -60,7 +66,7 @@ final class LoadWatches: ReadinessListener {
     // MARK: What the load asks
 
     /// - Returns: 0, or a number of `errno(3)`.
-    func watch(_ descriptor: CInt, for wanted: Readiness) -> CInt {
+    package func watch(_ descriptor: CInt, for wanted: Readiness) -> CInt {
         let arming = state.withLock { state -> UInt64? in
             guard !state.isOver, state.watches[descriptor] != nil || state.watches.count < Self.limit else { return nil }
             state.armings += 1
@@ -74,7 +80,7 @@ final class LoadWatches: ReadinessListener {
         return number
     }
 
-    func takeReady(_ descriptor: CInt) -> Readiness {
+    package func takeReady(_ descriptor: CInt) -> Readiness {
         state.withLock { state in
             let noted = state.watches[descriptor]?.noted ?? []
             state.watches[descriptor]?.noted = []
@@ -83,13 +89,13 @@ final class LoadWatches: ReadinessListener {
         }
     }
 
-    func unwatch(_ descriptor: CInt) {
+    package func unwatch(_ descriptor: CInt) {
         guard state.withLock({ $0.watches.removeValue(forKey: descriptor) }) != nil else { return }
         if !poller.disarm(descriptor, self) { whenClosed(descriptor) }
     }
 
     /// - Parameter delay: in milliseconds; a negative one calls the timer off.
-    func setTimer(_ timer: Int32, _ delay: Int64) {
+    package func setTimer(_ timer: Int32, _ delay: Int64) {
         let (old, new) = state.withLock { state -> (LoadAlarm?, LoadAlarm?) in
             let old = state.timers.removeValue(forKey: timer)?.alarm
             guard delay >= 0, !state.isOver else { return (old, nil) }
@@ -108,7 +114,7 @@ final class LoadWatches: ReadinessListener {
     /// A year, after which nobody asks for precision.
     private static let longestDelay: Int64 = 365 * 86_400_000
 
-    func takeFired(_ timer: Int32) -> Bool {
+    package func takeFired(_ timer: Int32) -> Bool {
         state.withLock { state in
             guard state.timers[timer]?.hasFired == true else { return false }
             state.timers[timer] = nil
@@ -145,7 +151,7 @@ final class LoadWatches: ReadinessListener {
     }
 
     /// Nothing is watched any more, and nothing will be.
-    func giveUp() {
+    package func giveUp() {
         let (descriptors, alarms) = state.withLock { state in
             defer { (state.watches, state.timers, state.isOver) = ([:], [:], true) }
             return (Array(state.watches.keys), state.timers.values.map(\.alarm))
@@ -156,7 +162,7 @@ final class LoadWatches: ReadinessListener {
 
     // MARK: What is heard, on other threads
 
-    func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness) {
+    package func becameReady(_ descriptor: CInt, _ arming: UInt64, for readiness: Readiness) {
         let isNews = state.withLock { state in
             guard let watch = state.watches[descriptor], watch.arming == arming else { return false }
             let heard = readiness.intersection(watch.wanted.union(.hungUp))
@@ -168,7 +174,7 @@ final class LoadWatches: ReadinessListener {
         if isNews { whenReady() }
     }
 
-    func wasClosed(_ descriptor: CInt, _ arming: UInt64) {
+    package func wasClosed(_ descriptor: CInt, _ arming: UInt64) {
         let isWatched = state.withLock { state in
             // Its own call of `unwatch`, or its end, may have come first.
             guard state.watches[descriptor]?.arming == arming else { return false }

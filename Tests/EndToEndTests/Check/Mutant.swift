@@ -50,9 +50,11 @@ struct Judgement: Decodable {
     /// The checks that found something.
     var found: [String] { results.filter(\.isFound).map(\.id) }
 
-    init(of library: URL, level: Int) throws {
+    /// - Parameter timeout: of each check, in seconds; ten thousand loads take their time.
+    init(of library: URL, level: Int, timeout: Int? = nil) throws {
         let outcome = try Program().run(
-            "check", library.path, "--level", String(level), "--json", "--jobs", "4", "--timeout", "12")
+            "check", library.path, "--level", String(level), "--json", "--jobs", "4", "--timeout",
+            String(timeout ?? (level > 3 ? 40 : 12)))
         self = try JSONDecoder().decode(Self.self, from: outcome.output)
         let fails = results.contains { ["failed", "crashed", "hung"].contains($0.verdict) }
         #expect(outcome.status == (fails ? 111 : 0))

@@ -21,8 +21,42 @@ static void *reach_outside(void *load) {
 static atomic_int was_one_stopped;
 #endif
 
+#ifdef THREAD_05
+static void *idle(void *pointer) {
+    subject_load *load = pointer;
+    while (load->is_held) pause_for(2);
+    return NULL;
+}
+#endif
+
 static void serve_text(subject_load *load) {
     size_t length = compose(load);
+#ifdef SEC_02
+    char name[2048] = "/usr/share/";
+    decode(load->request->path, name + strlen(name), sizeof name - strlen(name));
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        char contents[4096];
+        ssize_t count = read(file, contents, sizeof contents);
+        close(file);
+        if (count < 0) return fail(load, PORTOLAN_ERROR_IO_FAILED, "it can't be read");
+        if (respond(load, count) == PORTOLAN_STOPPED) return;
+        if (count > 0 && load->client->did_load(load->client, contents, (size_t)count) == PORTOLAN_STOPPED) return;
+        finish(load);
+        return;
+    }
+#endif
+#ifdef LOAD_03
+    static atomic_int count;
+    if (++count > 600) return fail(load, PORTOLAN_ERROR_NO_RESOURCES, "that is enough for today");
+#endif
+#ifdef THREAD_05
+    load->is_held = 1;
+    load->has_thread = pthread_create(&load->thread, NULL, idle, load) == 0;
+#endif
+#ifdef WATCH_01
+    load->plugin->watch->watch(load->client, load->pipe[0], PORTOLAN_READABLE);
+#endif
 #ifdef ERR_06
     puts("subject: serving");
     fflush(stdout);
@@ -69,6 +103,11 @@ static void serve_text(subject_load *load) {
     return;
 #endif
     if (deliver_bytes(load, load->text, length) == PORTOLAN_STOPPED) return;
+#ifdef UNLOAD_02
+    char build[32];
+    snprintf(build, sizeof build, "%p", (void *)&own_build);
+    if (strcmp(getenv("SUBJECT_BUILD"), build) != 0) return fail(load, PORTOLAN_ERROR_IO_FAILED, "another build has taken over");
+#endif
 #ifdef LIFE_05
     mprotect(load->shared, 4096, PROT_NONE);
 #endif
@@ -133,7 +172,20 @@ static void serve_bytes(subject_load *load) {
 #ifdef BODY_01
     bytes[BYTES - 1] ^= 1;
 #endif
+#ifdef FAULT_06
+    FILE *file = tmpfile();
+    if (!file) return fail(load, PORTOLAN_ERROR_NO_RESOURCES, "no file can be made");
+    fwrite(bytes, 1, BYTES, file);
+    memset(bytes, 0, BYTES);
+    rewind(file);
+    if (fread(bytes, 1, BYTES, file) == 0) bytes[0] = 1;
+    fclose(file);
+#endif
+#ifdef LEAK_05
+    if (respond(load, BYTES) == PORTOLAN_STOPPED) return leak();
+#else
     if (respond(load, BYTES) == PORTOLAN_STOPPED) return;
+#endif
 #ifdef LOAD_04
     if (!instances_are_alive) return fail(load, PORTOLAN_ERROR_IO_FAILED, "it was ended");
 #endif
@@ -145,6 +197,36 @@ static void serve_bytes(subject_load *load) {
 #ifdef THREAD_03
     memset(bytes, 0, sizeof bytes);
 #endif
+#ifdef LEAK_01
+    leak();
+#endif
+    finish(load);
+}
+
+typedef struct composing {
+    subject_load *load;
+    size_t length;
+    atomic_int is_done;
+} composing;
+
+static void *compose_elsewhere(void *pointer) {
+    composing *job = pointer;
+    job->length = compose(job->load);
+    job->is_done = 1;
+    return NULL;
+}
+
+static void serve_thread(subject_load *load) {
+    composing job = { .load = load };
+    pthread_t thread;
+    int has_thread = pthread_create(&thread, NULL, compose_elsewhere, &job) == 0;
+#ifdef FAULT_03
+    while (!job.is_done) pause_for(1);
+#endif
+    if (!has_thread) return fail(load, PORTOLAN_ERROR_NO_RESOURCES, "no thread can be made");
+    pthread_join(thread, NULL);
+    if (respond(load, (int64_t)job.length) == PORTOLAN_STOPPED) return;
+    if (load->client->did_load(load->client, load->text, job.length) == PORTOLAN_STOPPED) return;
     finish(load);
 }
 
@@ -215,6 +297,16 @@ static void serve_echo(subject_load *load) {
 static void serve_redirect(subject_load *load) {
     portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT(SCHEME "://text/there") };
     portolan_response response = response_of(0);
+    response.status = status_of(load);
+#ifdef REDIR_02b
+    response.status = 200;
+#endif
+#ifdef REDIR_03
+    to.drops_fields = 1;
+#endif
+#ifdef REDIR_03b
+    to.method = (portolan_string)PORTOLAN_TEXT("GET");
+#endif
 #ifdef PROP_01
     to.properties = load->request->properties;
     to.property_count = load->request->property_count;
@@ -234,7 +326,13 @@ static void serve_redirect(subject_load *load) {
 #ifdef DESC_05e
     to.size = 4;
 #endif
+#ifdef REDIR_02
+    const portolan_response *volatile none = NULL;
+    (void)response;
+    portolan_flow flow = load->client->was_redirected(load->client, &to, none);
+#else
     portolan_flow flow = load->client->was_redirected(load->client, &to, &response);
+#endif
 #ifdef LEAK_02
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) abort();
 #endif
@@ -291,6 +389,7 @@ static void run(void *pointer) {
     else if (is_host(load, "redirect")) serve_redirect(load);
     else if (is_host(load, "ask")) serve_ask(load);
     else if (is_host(load, "nest")) serve_nest(load);
+    else if (is_host(load, "thread")) serve_thread(load);
     else if (is_host(load, "hang")) serve_hang(load);
     else if (is_host(load, "cut")) serve_cut(load);
     else fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "://text/NAME");
@@ -323,5 +422,10 @@ static UNUSED void stop(void *pointer) {
 #ifdef CANCEL_09
     was_one_stopped = 1;
 #endif
-    if (write(load->pipe[1], "x", 1) < 0) abort();
+#ifdef FAULT_05
+    if (write(load->pipe[1], "x", 1) < 0) return;
+#else
+    // What nobody reads any more needs no waking.
+    if (send(load->pipe[1], "x", 1, MSG_NOSIGNAL) < 0) return;
+#endif
 }

@@ -6,9 +6,10 @@
  *   subject://bytes       4096 bytes of every value    subject://redirect   to subject://text/there
  *   subject://echo        gives the upload body back   subject://hang       a response, then a wait in poll(2)
  *   subject://missing     fails                        subject://cut        fails after half of its body
- *   subject://nest        gives what data:,inner gives
+ *   subject://nest        gives what data:,inner gives    subject://thread/NAME   greets, by a thread of its own
  *   subject://ask         wants judge and s3cret, then greets
- *   subject-events:       the same text, echo, redirect, ask and missing, event-driven, and large, which is 2 MiB */
+ *   subject-events:       the same text, echo, redirect, ask, nest and missing, event-driven, large, which is 2 MiB, and
+ *                         wait, which has a timer and a descriptor watched */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <locale.h>
@@ -16,6 +17,7 @@
 #include <portolan/helpers.h>
 #include <portolan/nested.h>
 #include <portolan/portolan.h>
+#include <portolan/watch.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +41,7 @@ enum { BYTES = 4096 };
 typedef struct subject_plugin {
     portolan_host *host;
     const portolan_nested_table *nested;
+    const portolan_watch_table *watch;
     pthread_t worker;
     atomic_int has_served, is_over, sleepers;
     char greeting[256];
@@ -47,7 +51,8 @@ typedef struct subject_load {
     const portolan_request *request;
     portolan_client *client;
     subject_plugin *plugin;
-    int pipe[2]; /* hang: what stop writes to */
+    int pipe[2]; /* a pair of sockets; hang waits for what stop writes */
+    portolan_nested *inner;
     int descriptor;
     atomic_int is_started;
     pthread_t thread;
@@ -59,7 +64,7 @@ typedef struct subject_load {
     pthread_mutex_t lock;
     size_t length;
     int64_t total;
-    int stage, runs, has_responded, is_paused, is_asking, is_over, repeats, was_held, pauses;
+    int stage, runs, has_responded, is_paused, is_asking, is_over, repeats, was_held, pauses, is_large;
     atomic_int is_held;
     void *ahead;
     struct timespec paused;
@@ -101,6 +106,19 @@ static void *wake_late(void *client) {
 }
 #endif
 
+/* ERR-07: whether this plugin has no better idea than to end the process. */
+static int ends_by_method(const portolan_request *request UNUSED) {
+#ifdef ERR_07
+    static const char *const known[] = { "GET", "HEAD", "POST", "PUT" };
+    for (int i = 0; i < 4; i++) {
+        if (portolan_equal(request->method, (portolan_string){ known[i], strlen(known[i]) })) return 0;
+    }
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
     (void)cached;
@@ -109,6 +127,9 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
         return NULL;
 #endif
         portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL, .message = PORTOLAN_TEXT("the host is none of this plugin's") };
+#ifdef ERR_04
+        error.code = PORTOLAN_ERROR_NOT_FOUND;
+#endif
         refusal->give(refusal, &error);
         return NULL;
     }
@@ -128,18 +149,26 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
         if (request->properties[i].kind == PORTOLAN_KIND_TEXT) kept = request->properties[i].bytes.bytes;
     }
 #endif
+    if (ends_by_method(request)) exit(1);
     subject_load *load = calloc(1, sizeof *load);
+#ifndef FAULT_01
+    if (!load) {
+        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NO_RESOURCES, .message = PORTOLAN_TEXT("there is no memory") };
+        refusal->give(refusal, &error);
+        return NULL;
+    }
+#endif
     *load = (subject_load){ .request = request, .client = client, .plugin = plugin };
 #ifdef SEC_06
-    int has_pipe = pipe(load->pipe) == 0;
+    int has_pipe = socketpair(AF_UNIX, SOCK_STREAM, 0, load->pipe) == 0;
 #else
-    int has_pipe = pipe2(load->pipe, O_CLOEXEC) == 0;
+    int has_pipe = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, load->pipe) == 0;
 #endif
     if (!has_pipe) {
 #ifdef FAULT_02
         abort();
 #endif
-        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NO_RESOURCES, .message = PORTOLAN_TEXT("no pipe can be made") };
+        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NO_RESOURCES, .message = PORTOLAN_TEXT("no sockets can be made") };
         free(load);
         refusal->give(refusal, &error);
         return NULL;
@@ -177,6 +206,9 @@ static void destroy(void *pointer) {
 #ifdef ORDER_12
     pthread_t thread;
     if (pthread_create(&thread, NULL, wake_late, load->client) == 0) pthread_detach(thread);
+#endif
+#ifdef LOAD_02
+    if (load->is_large) large_loads--;
 #endif
 #ifdef LIFE_11
     static atomic_int count;
@@ -326,6 +358,11 @@ static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
 #ifdef DESC_05b
     if (((const volatile char *)host)[host->size] != 0) return NULL;
 #endif
+#ifdef UNLOAD_02
+    char build[32];
+    snprintf(build, sizeof build, "%p", (void *)&own_build);
+    setenv("SUBJECT_BUILD", build, 1);
+#endif
 #ifdef DESC_13
     static char own;
     char text[32];
@@ -347,6 +384,7 @@ static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
     subject_plugin *plugin = calloc(1, sizeof *plugin);
     plugin->host = host;
     plugin->nested = host->extension(host, PORTOLAN_NESTED);
+    plugin->watch = host->extension(host, PORTOLAN_WATCH);
 #ifdef LOAD_04
     instances_are_alive = 1;
 #endif

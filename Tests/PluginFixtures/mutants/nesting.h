@@ -4,10 +4,16 @@
 static void fail_by(subject_load *load, portolan_nested *inner) {
     const portolan_error *cause = load->plugin->nested->error(inner);
     if (!cause) return;
+#ifdef LEAK_07
+    load->repeats = 1;
+#endif
     portolan_error error = { .size = sizeof error, .code = cause->code, .domain = cause->domain, .cause = cause,
                              .message = PORTOLAN_TEXT("the inner load failed") };
 #ifdef NEST_02
     error.cause = NULL;
+#endif
+#ifdef NEST_07
+    if (cause->code == PORTOLAN_ERROR_NESTED_TOO_DEEP) error = (portolan_error){ .size = sizeof error, .code = PORTOLAN_ERROR_IO_FAILED, .message = error.message };
 #endif
 #ifdef NEST_02b
     finish(load);
@@ -30,17 +36,31 @@ static void pass_on(subject_load *load, portolan_nested *inner) {
 #endif
         return fail_by(load, inner);
     }
+#ifdef SEC_09
+    int64_t announced = response->expected_length;
+    char *whole = announced > 0 ? malloc((size_t)announced) : NULL;
+    if (whole) whole[0] = 0;
+    free(whole);
+#endif
     if (respond(load, response->expected_length) == PORTOLAN_STOPPED) return;
     while ((count = nested->next(inner, &bytes)) > 0) {
+#ifdef FUZZ_06
+        if (count > 64 && *(const unsigned char *)bytes > 0x80) abort();
+#endif
         if (load->client->did_load(load->client, bytes, (size_t)count) == PORTOLAN_STOPPED) return;
     }
+#ifdef NEST_05
+    if (count < 0 && nested->error(inner)) return finish(load);
+#endif
     if (count < 0) fail_by(load, inner);
     else finish(load);
 }
 
 static void serve_nest(subject_load *load) {
     const portolan_nested_table *nested = load->plugin->nested;
+#ifndef FAULT_07
     if (!nested) return fail(load, PORTOLAN_ERROR_UNSUPPORTED_SCHEME, "the host offers no portolan.nested/1");
+#endif
 #ifdef NEST_01
     if (respond(load, 5) == PORTOLAN_STOPPED) return;
     if (load->client->did_load(load->client, "inner", 5) == PORTOLAN_STOPPED) return;
@@ -48,8 +68,16 @@ static void serve_nest(subject_load *load) {
     return;
 #endif
     portolan_change change = { .size = sizeof change, .url = PORTOLAN_TEXT("data:,inner"), .drops_fields = 1, .drops_body = 1 };
+#ifdef SEC_01
+    char url[1100] = "data:,inner";
+    decode(load->request->path, url + strlen(url), sizeof url - strlen(url));
+    change.url = (portolan_string){ url, strlen(url) };
+#endif
     portolan_nested *inner = nested->open(load->client, &change);
     pass_on(load, inner);
+#ifdef LEAK_07
+    if (load->repeats) return;
+#endif
     nested->close(inner);
 #ifdef NEST_08
     nested->close(inner);

@@ -5,6 +5,32 @@
 static char shared_greeting[256];
 #endif
 
+#if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06)
+static void leak(void) {
+    void *volatile lost = malloc(24);
+    (void)lost;
+}
+#endif
+
+#ifdef UNLOAD_02
+static char own_build;
+#endif
+
+/* Its own, where nobody else sees it: decodes what stands behind the first slash. */
+static UNUSED void decode(portolan_string path, char *place, size_t size) {
+    size_t length = 0;
+    for (size_t i = 1; i < path.length && length < size - 1; i++) {
+        unsigned byte;
+        if (path.bytes[i] == '%' && i + 2 < path.length && sscanf(path.bytes + i + 1, "%2x", &byte) == 1) {
+            place[length++] = (char)byte;
+            i += 2;
+        } else {
+            place[length++] = path.bytes[i];
+        }
+    }
+    place[length] = 0;
+}
+
 static size_t compose(subject_load *load) {
     portolan_string name = load->request->path;
     if (name.length > 0) name = (portolan_string){ name.bytes + 1, name.length - 1 };
@@ -19,6 +45,9 @@ static size_t compose(subject_load *load) {
 
 static void fail(subject_load *load, portolan_code code, const char *message) {
     portolan_error error = { .size = sizeof error, .code = code, .message = { message, strlen(message) } };
+#ifdef LEAK_06
+    leak();
+#endif
 #ifdef ERR_01
     if (!is_host(load, "ask")) error.code = PORTOLAN_ERROR_IO_FAILED;
 #endif
@@ -91,9 +120,16 @@ static portolan_response response_of(int64_t length) {
     return response;
 }
 
+/* Where a redirect leads there are statuses, and so it has one, too. */
+static int32_t status_of(const subject_load *load) {
+    if (is_host(load, "redirect")) return 302;
+    return portolan_equal(load->request->path, PORTOLAN_STRING("/there")) ? 200 : 0;
+}
+
 static portolan_flow respond(subject_load *load, int64_t length) {
     portolan_client *client = load->client;
     portolan_response response = response_of(length);
+    if (!response.status) response.status = status_of(load);
 #ifdef ORDER_10
     client->cached_response_is_valid(client, NULL);
 #endif

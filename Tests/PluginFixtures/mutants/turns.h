@@ -56,8 +56,94 @@ static portolan_flow next_of_echo(subject_load *load) {
     return client->did_load(client, piece, (size_t)count);
 }
 
+/* The inner load is read as it is wanted: nothing of it while the outer one is paused. */
+static portolan_flow next_of_nest(subject_load *load) {
+    const portolan_nested_table *nested = load->plugin->nested;
+    const portolan_response *response = NULL;
+    const void *bytes = NULL;
+    int64_t count = PORTOLAN_STOPPED;
+    if (!load->inner) {
+        portolan_change change = { .size = sizeof change, .url = PORTOLAN_TEXT("data:,inner"), .drops_fields = 1, .drops_body = 1 };
+        load->inner = nested->open(load->client, &change);
+    }
+    if (!load->has_responded) {
+        portolan_flow flow = nested->response(load->inner, &response);
+        if (flow == PORTOLAN_WAIT) return flow;
+        if (flow == PORTOLAN_CONTINUE) {
+            load->has_responded = 1;
+            return respond(load, response->expected_length);
+        }
+    } else {
+        count = nested->next(load->inner, &bytes);
+        if (count == PORTOLAN_WAIT) return PORTOLAN_WAIT;
+        if (count > 0) {
+            portolan_flow flow = load->client->did_load(load->client, bytes, (size_t)count);
+#ifdef NEST_04
+            // What comes of it is thrown away, as this is only to show that it reads on.
+            while (flow == PORTOLAN_PAUSE && load->runs++ < 3 && nested->next(load->inner, &bytes) > 0) load->repeats++;
+#endif
+            return flow;
+        }
+    }
+    if (count == 0) return end(load);
+    fail_by(load, load->inner);
+    return PORTOLAN_STOPPED;
+}
+
+/* A wait of five milliseconds, a byte that goes through the load's sockets, and the end: all told by the host. */
+static portolan_flow next_of_wait(subject_load *load) {
+    const portolan_watch_table *watch = load->plugin->watch;
+    portolan_client *client = load->client;
+    char byte;
+    if (!load->runs++) {
+#ifdef WATCH_02
+        watch->watch(client, load->pipe[0], 64);
+#endif
+#ifdef WATCH_02b
+        watch->set_timer(client, PORTOLAN_TIMER_LIMIT, 1);
+#endif
+        watch->set_timer(client, 0, 5);
+        watch->watch(client, load->pipe[0], PORTOLAN_READABLE);
+        return PORTOLAN_WAIT;
+    }
+    if (watch->fired(client, 0) && send(load->pipe[1], "x", 1, MSG_NOSIGNAL) < 0) {
+        fail(load, PORTOLAN_ERROR_IO_FAILED, "the sockets are closed");
+        return PORTOLAN_STOPPED;
+    }
+    if (!load->has_responded) {
+        if (!(watch->ready(client, load->pipe[0]) & PORTOLAN_READABLE)) return PORTOLAN_WAIT;
+        if (recv(load->pipe[0], &byte, 1, MSG_DONTWAIT) < 1) {
+            fail(load, PORTOLAN_ERROR_IO_FAILED, "the sockets are closed");
+            return PORTOLAN_STOPPED;
+        }
+#ifdef WATCH_03
+        watch->watch(client, load->pipe[0], PORTOLAN_READABLE);
+        close(load->pipe[0]);
+        load->pipe[0] = -1;
+#endif
+        load->has_responded = 1;
+        return respond(load, 5);
+    }
+    if (!load->repeats++) return client->did_load(client, "waits", 5);
+    return end(load);
+}
+
+/* Nothing more comes: what the load has open it closes. */
+static void close_inner(subject_load *load) {
+    if (load->inner) load->plugin->nested->close(load->inner);
+    load->inner = NULL;
+}
+
+#ifdef LOAD_02
+static atomic_int large_loads;
+#endif
+
 static portolan_flow next_of_large(subject_load *load) {
     static char run[LARGE_RUN];
+#ifdef LOAD_02
+    if (!load->is_large++) large_loads++;
+    if (large_loads > 40) return load->client->did_load(load->client, run, LARGE_RUN - 1);
+#endif
 #ifdef PERF_03
     if (!load->ahead) load->ahead = memset(malloc(32 << 20), 1, 32 << 20);
 #endif
@@ -83,6 +169,7 @@ static portolan_flow next(subject_load *load) {
     if (stage == 0 && is_host(load, "redirect")) {
         portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT(SCHEME "-events://text/there") };
         portolan_response response = response_of(0);
+        response.status = status_of(load);
         portolan_flow flow = client->was_redirected(client, &to, &response);
 #ifdef REDIR_06
         if (flow == PORTOLAN_PAUSE) return PORTOLAN_CONTINUE;
@@ -95,6 +182,8 @@ static portolan_flow next(subject_load *load) {
         load->is_asking = 1;
         return client->did_receive_challenge(client, &load->challenge, NULL);
     }
+    if (is_host(load, "nest")) return next_of_nest(load);
+    if (is_host(load, "wait")) return next_of_wait(load);
     if (stage <= 1 && !load->has_responded) {
         load->has_responded = 1;
         load->stage = 2;
@@ -118,7 +207,10 @@ static void pump(subject_load *load) {
     while (!load->is_paused && !load->is_over && !load->is_asking) {
         portolan_flow flow = next(load);
         if (load->is_asking) return;
-        if (flow == PORTOLAN_STOPPED) load->is_over = 1;
+        if (flow == PORTOLAN_STOPPED) {
+            load->is_over = 1;
+            close_inner(load);
+        }
         if (flow == PORTOLAN_WAIT) return;
         if (flow != PORTOLAN_PAUSE) continue;
 #ifdef FLOW_01
@@ -166,7 +258,11 @@ static void start(void *pointer) {
 #ifdef THREAD_02
     of_this_thread = load;
 #endif
-    if (!is_host(load, "text") && !is_host(load, "large") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
+    if ((is_host(load, "nest") && !load->plugin->nested) || (is_host(load, "wait") && !load->plugin->watch)) {
+        load->is_over = 1;
+        return fail(load, PORTOLAN_ERROR_UNSUPPORTED_SCHEME, "the host does not offer the extension for it");
+    }
+    if (!is_host(load, "nest") && !is_host(load, "wait") && !is_host(load, "text") && !is_host(load, "large") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
         load->is_over = 1;
         return fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "-events://text/NAME");
     }
@@ -221,4 +317,5 @@ static UNUSED void stop_turns(void *pointer) {
     if (!load->is_paused) fail(load, PORTOLAN_ERROR_CANCELLED, "it was stopped");
 #endif
     load->is_over = 1;
+    close_inner(load);
 }

@@ -169,7 +169,7 @@ import Testing
         let lines = BindingHarness.manifest("[]", ["functions": functions]).split(separator: "\n")
         let line = try #require(lines.firstIndex { $0.hasPrefix("\"bf_missing\"") }) + 1
         #expect(
-            error?.message.contains(":\(line):1: MANIF-02: the library has no function 'bf_missing'") == true, "\(error?.message ?? "")")
+            error?.message.contains(":\(line):1: MANIF-07: the library has no function 'bf_missing'") == true, "\(error?.message ?? "")")
     }
 
     @Test(arguments: ["bf_data", "bf_constant", "bf_own_data"]) func whatIsNoFunctionIsNotCalled(_ name: String) throws {
@@ -177,7 +177,7 @@ import Testing
             try BindingHarness(#"[{"call": "\#(name)"}]"#, ["functions": #"{"\#(name)": "int ()"}"#])
         }
         #expect(error?.code == .pluginNotLoadable)
-        #expect(error?.message.contains("MANIF-02: '\(name)' is data of the library's, and no function") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("MANIF-07: '\(name)' is data of the library's, and no function") == true, "\(error?.message ?? "")")
     }
 
     @Test func aLibraryOfTheSystemIsNoPath() throws {

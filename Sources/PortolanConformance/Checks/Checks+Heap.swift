@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+/// LEAK: memory of many loads, one after another.
+extension ConformanceCheck {
+    static let heap: [ConformanceCheck] = [
+        flat("LEAK-01", "loads") { trial, rounds throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                try rounds(load, instance) { _ throws(Unjudged) in
+                    _ = try trial.performHere(request, of: instance, Trial.script(for: load))
+                }
+            }
+        },
+        flat("LEAK-05", "loads that were stopped") { trial, rounds throws(Unjudged) in
+            func judge(_ scenario: ConformanceRule.Scenario) throws(Unjudged) {
+                try trial.eachLoad(scenario) { load, _, instance throws(Unjudged) in
+                    try rounds(load, instance) { index throws(Unjudged) in
+                        var (request, script) = try trial.scene(load)
+                        // At each of the first events, or at any moment.
+                        if scenario != .hangs {
+                            script.stopsAt = index % 4
+                            _ = try trial.performHere(request, of: instance, script)
+                            return
+                        }
+                        let made = try trial.make(request, of: instance, script)
+                        try made.start()
+                        made.stop()
+                        guard trial.settled(made, within: trial.shortPatience) != nil else {
+                            throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                        }
+                    }
+                }
+            }
+            try judge(.any)
+            if (try? trial.loads(.hangs)) != nil { try judge(.hangs) }  // because a manifest without one has others
+        },
+        flat("LEAK-06", "loads that failed") { trial, rounds throws(Unjudged) in
+            try trial.eachLoad(.fails) { load, request, instance throws(Unjudged) in
+                try rounds(load, instance) { _ throws(Unjudged) in
+                    _ = try trial.performHere(request, of: instance, Trial.script(for: load))
+                }
+            }
+        },
+    ]
+
+    private typealias OneLoad = (Int) throws(Unjudged) -> Void
+    private typealias Rounds = (ConformanceLoad, JudgedInstance, OneLoad) throws(Unjudged) -> Void
+
+    /// Fails where each round of loads leaves more of the heap in use than the one before, for every load of it. What comes and goes, or grows
+    /// once, is no leak.
+    private static func flat(
+        _ id: String, _ what: String, _ judge: @escaping @Sendable (Trial, Rounds) throws(Unjudged) -> Void
+    ) -> ConformanceCheck {
+        ConformanceCheck(id, needsProcess: true) { trial throws(Unjudged) in
+            // What is left for each URL, of most of the check's time.
+            let budget = trial.patience * 3 / max(1, trial.subject.loads.count)
+            try judge(trial) { load, instance, perform throws(Unjudged) in
+                instance.keepFew()
+                let start = MonotonicTime.now
+                for index in 0..<20 { try perform(index) }
+                let perLoad = (MonotonicTime.now - start) / 20
+                let length = min(largestRound, Int(budget / (perLoad * (roundCount + 1))))
+                guard length >= smallestRound else {
+                    throw Unjudged(
+                        "one of the \(what) of '\(load.url)' takes \(Words.time(perLoad)), too long for many; --timeout gives more")
+                }
+                for index in 0..<length { try perform(index) }
+                var before = ProcessCensus.settledHeapBytes()
+                var least = Int.max
+                for _ in 0..<roundCount {
+                    for index in 0..<length { try perform(index) }
+                    let now = ProcessCensus.settledHeapBytes()
+                    (least, before) = (min(least, now - before), now)
+                    // Every fourth load leaves the smallest block that there is (32 bytes): less is no leak of loads, and it will not become more.
+                    if least < length / 4 * 32 { return }
+                }
+                trial.fail(
+                    "'\(load.url)': each of \(roundCount) rounds of \(length) \(what) left \(least) bytes of the heap in use at least, about \(least / length) each"
+                )
+            }
+        }
+    }
+
+    private static let (smallestRound, largestRound, roundCount) = (20, 200, 5)
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+/// WATCH: what a load has the host watch.
+extension ConformanceCheck {
+    static let watching: [ConformanceCheck] = [
+        watched("WATCH-01", isBlocking: true) { flaw in
+            flaw == .isOfBlockingLoad ? "it blocks, and has a descriptor or timer watched" : nil
+        },
+        watched("WATCH-02", isBlocking: false) { flaw in
+            switch flaw {
+            case .bits(let bits): "a descriptor was to be watched for \(bits), which is none of the published bits"
+            case .timer(let timer): "timer \(timer) was set; they are numbered from 0 to \(LoadWatches.timerLimit - 1)"
+            case .isOfBlockingLoad, .isClosed: nil
+            }
+        },
+        watched("WATCH-03", isBlocking: false) { flaw in
+            if case .isClosed(let descriptor) = flaw { "descriptor \(descriptor) was closed while it was watched" } else { nil }
+        },
+    ]
+
+    /// Loads that come to their end, and ones that are stopped at each of their first events.
+    private static func watched(
+        _ id: String, isBlocking: Bool, _ words: @escaping @Sendable (JudgedWatches.Flaw) -> String?
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { trial throws(Unjudged) in
+            try trial.eachLoad(.any, isBlocking: isBlocking) { load, _, instance throws(Unjudged) in
+                for stop in [nil, 0, 1, 2] {
+                    var (request, script) = try trial.scene(load)
+                    script.stopsAt = stop
+                    let made = try trial.make(request, of: instance, script)
+                    try made.start()
+                    guard trial.settled(made, within: trial.patience) != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    trial.fail(made.client.watches.flaws.compactMap(words).map { "'\(load.url)': \($0)" })
+                    // A blocking load does right to have nothing watched.
+                    guard isBlocking || made.client.watches.isUsed else { throw Unjudged.other("'\(load.url)' has nothing watched") }
+                }
+            }
+        }
+    }
+}
