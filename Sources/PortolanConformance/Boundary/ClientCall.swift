@@ -63,6 +63,14 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
+    /// Whether it is one of as many as a body has pieces.
+    var isOfBody: Bool {
+        switch self {
+        case .data, .readBody, .sent: true
+        default: false
+        }
+    }
+
     /// Whether it is an end, whatever it is answered.
     var isEnd: Bool {
         switch self {

@@ -28,6 +28,8 @@ struct ClientScript: Sendable {
     var innerPieceSize = 64 << 10
     /// Whether each call into the load comes on a thread of its own, one after another.
     var changesThreads = false
+    /// Whether nothing is kept of bodies and what tells of them: for ones that are larger than memory.
+    var isTerse = false
     /// Called while an event is being delivered, on the plugin's thread.
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
 
@@ -46,6 +48,8 @@ struct ClientScript: Sendable {
         case slow
         /// There is no byte until the load is stopped.
         case silent
+        /// So many bytes, all 0, of which none is kept.
+        case endless(Int64)
         /// It fails after so many pieces.
         case failing(Int)
     }

@@ -28,6 +28,8 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         var eventCount = 0
         var challengeCount = 0
         var bodyPiece = 0
+        /// How many bytes of an endless body were given.
+        var bodyGiven: Int64 = 0
         var bodyOffset = 0
         /// How often a slow body has said WAIT since its last piece, and whether it has said that the next is there.
         var bodyWaits = 0
@@ -101,10 +103,12 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         let flow = state.signalling { state in
             if call.isEvent, let stop = script.stopsAt, index >= stop { state.isStopped = true }
             let flow = state.isStopped ? PORTOLAN_STOPPED : answer(&state) ?? PORTOLAN_CONTINUE
-            state.calls.append(
-                RecordedCall(
-                    call: call, answer: Int64(flow.rawValue), thread: thread, within: state.functions[thread], overlaps: overlaps,
-                    stage: state.stage))
+            if !script.isTerse || !call.isOfBody {
+                state.calls.append(
+                    RecordedCall(
+                        call: call, answer: Int64(flow.rawValue), thread: thread, within: state.functions[thread], overlaps: overlaps,
+                        stage: state.stage))
+            }
             if !call.isForAnyThread { state.running -= 1 }
             state.timeInside[thread, default: .zero] += MonotonicTime.now - start
             note(call, flow, &state)
@@ -162,9 +166,9 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
         // What comes when nothing may is another rule's, and no part of the body.
         let isTold = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
-        let first = unsafe isReadable ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
+        let first = unsafe isReadable && !script.isTerse ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
         let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
-        let changed = unsafe isReadable && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
+        let changed = unsafe isReadable && !script.isTerse && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
         state.withLock { state in
             if isTold, state.body.count + first.count <= Self.largestBody { state.body += first }
             guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
@@ -178,6 +182,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
 
     func readBody(_ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
         if script.bodySource == .silent { waitForStop() }
+        if case .endless(let length) = script.bodySource { return unsafe readEndlessBody(length, buffer, capacity) }
         let bytes: [UInt8]? = state.withLock { state in
             guard !state.isStopped else { return [] }
             if mustWait(&state) { return nil }
@@ -197,6 +202,17 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
     }
 
+    private func readEndlessBody(_ length: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
+        let count = state.withLock { state in
+            let count = min(Int64(clamping: max(0, min(capacity, 1 << 20))), length - state.bodyGiven)
+            state.bodyGiven += count
+            return count
+        }
+        if count > 0, let buffer = unsafe buffer { unsafe memset(buffer, 0, Int(count)) }
+        let flow = take(.readBody(count))
+        return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : count
+    }
+
     /// In a call for which there will be nothing: a blocking load waits in it until it is stopped.
     private func waitForStop() {
         state.signalling { $0.isWaiting = true }
@@ -207,7 +223,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     private func mustWait(_ state: inout State) -> Bool {
         guard !isBlocking else { return false }
         switch script.bodySource {
-        case .ready, .failing: return false
+        case .ready, .failing, .endless: return false
         case .silent:
             state.bodyWaits += 1
             return state.bodyWaits <= Self.largestBodyWaits

@@ -32,6 +32,11 @@ struct ProcessCensus: Sendable {
         Set(names(in: "/proc/self/task").compactMap { Int32($0) })
     }
 
+    /// Those that are not kept by the host for loads that block, and alarms.
+    static func threadsOfPlugins() -> Set<Int32> {
+        threads().filter { name(ofThread: $0) != LoadThreads.threadName }
+    }
+
     private static func name(ofThread number: Int32) -> String? {
         // `try?` because a thread that is gone has no name.
         (try? String(contentsOfFile: "/proc/self/task/\(number)/comm", encoding: .utf8)).map { String($0.prefix { $0 != "\n" }) }

@@ -43,7 +43,18 @@ extension ConformanceCheck {
                 }
             }
         },
+        redirectLoop,
     ]
+
+    /// As many redirects as no host follows: what each of them leaves, a circle of servers multiplies.
+    private static let redirectLoop = flat("REDIR-05", "redirects") { trial, rounds throws(Unjudged) in
+        try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+            try rounds(load, instance) { _ throws(Unjudged) in
+                let record = try trial.performHere(request, of: instance, Trial.script(for: load))
+                _ = try record.placeOfRedirect(load)
+            }
+        }
+    }
 
     private typealias OneLoad = (Int) throws(Unjudged) -> Void
     private typealias Rounds = (ConformanceLoad, JudgedInstance, OneLoad) throws(Unjudged) -> Void
@@ -73,8 +84,8 @@ extension ConformanceCheck {
                     for index in 0..<length { try perform(index) }
                     let now = ProcessCensus.settledHeapBytes()
                     (least, before) = (min(least, now - before), now)
-                    // Every fourth load leaves the smallest block that there is (32 bytes): less is no leak of loads, and it will not become more.
-                    if least < length / 4 * 32 { return }
+                    // Every eighth load leaves the smallest block that there is (32 bytes): less is no leak of loads, and it will not become more.
+                    if least < length * 4 { return }
                 }
                 trial.fail(
                     "'\(load.url)': each of \(roundCount) rounds of \(length) \(what) left \(least) bytes of the heap in use at least, about \(least / length) each"
@@ -83,5 +94,5 @@ extension ConformanceCheck {
         }
     }
 
-    private static let (smallestRound, largestRound, roundCount) = (20, 200, 5)
+    private static let (smallestRound, largestRound, roundCount) = (40, 200, 5)
 }

@@ -7,6 +7,32 @@ import Synchronization
 /// PERF: memory and time.
 extension ConformanceCheck {
     static let performance: [ConformanceCheck] = [
+        ConformanceCheck("PERF-01", needsProcess: true) { trial throws(Unjudged) in
+            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                // Of processors: how long a peer takes is no cost.
+                let reference = try ReferenceHandler.instance(length: 12, on: trial.bench)
+                let usual = try trial.time(of: Request.reference, of: reference, ClientScript())
+                let time = try trial.time(of: request, of: instance, Trial.script(for: load))
+                if time > max(usual * 10, .microseconds(100)) {
+                    trial.fail("'\(load.url)' takes \(Words.time(time)), and a load of the reference handler \(Words.time(usual))")
+                }
+            }
+        },
+        ConformanceCheck("PERF-02", needsProcess: true) { trial throws(Unjudged) in
+            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                let length = try trial.perform(request, of: instance, script).body.count
+                guard length >= 1 << 20 else { throw Unjudged.other("'\(load.url)' has no body of a mebibyte") }
+                script.isTerse = true
+                let reference = try ReferenceHandler.instance(length: length, on: trial.bench)
+                let usual = try trial.time(of: Request.reference, of: reference, script, rounds: 3)
+                let time = try trial.time(of: request, of: instance, script, rounds: 3)
+                if time > usual * 10 {
+                    trial.fail(
+                        "'\(load.url)' takes \(Words.time(time)) for \(length >> 10) KiB, and the reference handler \(Words.time(usual))")
+                }
+            }
+        },
         ConformanceCheck("PERF-03", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
                 _ = try trial.stopped(request, of: instance, atEvent: 2, Trial.script(for: load))
@@ -61,4 +87,20 @@ extension ConformanceCheck {
             }
         },
     ]
+}
+
+extension Trial {
+    /// The least processor time of several loads, each from its making to its destruction.
+    fileprivate func time(
+        of request: Request, of instance: JudgedInstance, _ script: ClientScript, rounds: Int = 20
+    ) throws(Unjudged) -> Duration {
+        var shortest = Duration.seconds(3600)
+        for _ in 0..<rounds {
+            let start = ProcessCensus.processorTime()
+            let record = try performHere(request, of: instance, script)
+            if !record.didFinish { throw Unjudged("\(request.url.shortDescription) did not finish (LIFE-02)") }
+            shortest = min(shortest, ProcessCensus.processorTime() - start)
+        }
+        return shortest
+    }
 }

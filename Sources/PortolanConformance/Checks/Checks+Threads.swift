@@ -61,7 +61,7 @@ extension ConformanceCheck {
             let (count, bound) = (256, 32)
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
                 let state = Monitor((inside: 0, isOver: false))
-                let before = ProcessCensus.threads().count
+                let before = ProcessCensus.threadsOfPlugins().count
                 let together = try (0..<count).map { _ throws(Unjudged) in
                     var script = Trial.script(for: load)
                     script.whileDelivering = { event, _ in
@@ -75,7 +75,7 @@ extension ConformanceCheck {
                 for made in together { try made.start() }
                 let areInside = state.wait(atMost: trial.patience) { $0.inside == count ? true : nil } == true
                 // One for each load is the judge's.
-                let own = ProcessCensus.threads().count - before - count
+                let own = ProcessCensus.threadsOfPlugins().count - before - count
                 state.signalling { $0.isOver = true }
                 for made in together { _ = trial.settled(made, within: trial.patience) }
                 guard areInside else { throw Unjudged("of \(count) loads of '\(load.url)' some told nothing (LOAD-01)") }

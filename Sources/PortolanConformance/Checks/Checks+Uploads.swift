@@ -96,6 +96,35 @@ extension ConformanceCheck {
                 trial.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
             }
         },
+        ConformanceCheck("UPLOAD-08", needsProcess: true) { trial throws(Unjudged) in
+            let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
+            try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
+                // What comes with the first one alone is not meant.
+                var (request, script) = try trial.upload(load, Trial.pieces, length: Trial.length)
+                _ = try trial.settled(request, of: instance, script)
+                request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
+                (script.bodySource, script.isTerse) = (.endless(length), true)
+                let made = try trial.make(request, of: instance, script)
+                let before = ProcessCensus.residentBytes()
+                var peak = before
+                let end = MonotonicTime.now + trial.patience
+                try made.start()
+                while !made.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < end { peak = max(peak, ProcessCensus.residentBytes()) }
+                made.stop()
+                peak = max(peak, ProcessCensus.residentBytes())
+                guard trial.settled(made, within: trial.shortPatience) != nil else {
+                    throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                }
+                let given = made.client.state.withLock(\.bodyGiven)
+                if peak - before > limit {
+                    trial.fail("'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(given >> 20) MiB of an upload of 1 GiB")
+                } else if given < least {
+                    let isRefused = made.record.failure != nil || given == 0
+                    let words = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
+                    throw isRefused ? Unjudged.other(words) : Unjudged("\(words) in its time; --timeout gives more")
+                }
+            }
+        },
     ]
 }
 

@@ -172,6 +172,9 @@ static void serve_bytes(subject_load *load) {
 #ifdef BODY_01
     bytes[BYTES - 1] ^= 1;
 #endif
+#ifdef PERF_01
+    work_for(15);
+#endif
 #ifdef FAULT_06
     FILE *file = tmpfile();
     if (!file) return fail(load, PORTOLAN_ERROR_NO_RESOURCES, "no file can be made");
@@ -274,6 +277,10 @@ static void serve_echo(subject_load *load) {
 #else
         client->did_send(client, total);
 #endif
+#ifdef UPLOAD_08
+        if (total < 256 << 20) load->ahead = realloc(load->ahead, (size_t)total);
+        if (total < 256 << 20 && load->ahead) memcpy((char *)load->ahead + total - count, piece, (size_t)count);
+#endif
 #ifdef UPLOAD_01b
         piece[0] ^= 1;
 #endif
@@ -340,6 +347,9 @@ static void serve_redirect(subject_load *load) {
     pthread_t sleeper;
     load->plugin->sleepers++;
     if (pthread_create(&sleeper, NULL, sleep_on, load->plugin) == 0) pthread_detach(sleeper);
+#endif
+#ifdef REDIR_05
+    if (flow == PORTOLAN_STOPPED) leak();
 #endif
 #ifdef ORDER_04
     load->client->did_reach(load->client, PORTOLAN_FIRST_BYTE);

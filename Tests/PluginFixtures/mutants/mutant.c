@@ -73,6 +73,12 @@ typedef struct subject_load {
 
 static UNUSED void pause_for(int milliseconds) { usleep((useconds_t)milliseconds * 1000); }
 
+/* Of a processor's time. */
+static UNUSED void work_for(int milliseconds) {
+    clock_t end = clock() + (clock_t)milliseconds * CLOCKS_PER_SEC / 1000;
+    while (clock() < end) __asm__ volatile("" : : : "memory");
+}
+
 static int is_host(const subject_load *load, const char *host) {
     return portolan_equal(load->request->host, (portolan_string){ host, strlen(host) });
 }

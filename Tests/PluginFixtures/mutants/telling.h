@@ -5,7 +5,7 @@
 static char shared_greeting[256];
 #endif
 
-#if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06)
+#if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06) || defined(REDIR_05)
 static void leak(void) {
     void *volatile lost = malloc(24);
     (void)lost;
@@ -79,6 +79,9 @@ static portolan_response response_of(int64_t length) {
                                    .expected_length = length };
 #ifdef BODY_01b
     response.mime_type = (portolan_string)PORTOLAN_TEXT("text/html");
+#endif
+#ifdef BODY_01c
+    if (length > 0) response.status = 404;
 #endif
 #ifdef BODY_09
     response.mime_type = (portolan_string)PORTOLAN_TEXT("text/plain;charset=utf-8");

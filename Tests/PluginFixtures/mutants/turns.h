@@ -147,6 +147,9 @@ static portolan_flow next_of_large(subject_load *load) {
 #ifdef PERF_03
     if (!load->ahead) load->ahead = memset(malloc(32 << 20), 1, 32 << 20);
 #endif
+#ifdef PERF_02
+    work_for(20);
+#endif
 #ifdef PERF_04
     if (load->runs == 0) pause_for(900);
 #endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+/// What the cost of a load is measured by: a handler that gives a body of so many bytes at once, judged as any other.
+struct ReferenceHandler: ProtocolHandler {
+    let identifier = "org.portolan.judge.reference"
+    let schemes = SchemeSet.only(["judge-reference"])
+    private let length: Int
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        ReferenceLoad(request, length, client)
+    }
+
+    /// An instance of one.
+    static func instance(length: Int, on bench: Bench) throws(Unjudged) -> JudgedInstance {
+        let export = ExportedPlugin(Self(length: length))
+        let plugin = try unsafe DescribedPlugin(export.pointer, standingState: export.state, owner: export)
+        guard case .started(let instance) = try JudgedInstance.start(plugin, PluginConfiguration(), on: bench) else {
+            throw Unjudged("the reference handler did not start")
+        }
+        return instance
+    }
+
+    private init(length: Int) { self.length = length }
+}
+
+extension Request {
+    /// What the reference handler answers.
+    static var reference: Request {
+        get throws(Unjudged) {
+            do throws(URLSyntaxError) {
+                return Request(url: try URLRecord(parsing: "judge-reference:"))
+            } catch {
+                throw Unjudged("the reference handler has no URL: \(error)")
+            }
+        }
+    }
+}
+
+/// Tells all of its body in its start, in runs of 64 KiB.
+private final class ReferenceLoad: ProtocolLoad {
+    private let request: Request
+    private let length: Int
+    private let client: any ProtocolClient
+    private static let run = [UInt8](repeating: 0, count: 64 << 10)
+
+    init(_ request: Request, _ length: Int, _ client: any ProtocolClient) {
+        (self.request, self.length, self.client) = (request, length, client)
+    }
+
+    func startLoading() {
+        guard client.didReceive(Response(url: request.url, expectedLength: Int64(length)), storage: .notAllowed) == .keepGoing else {
+            return
+        }
+        var rest = length
+        while rest > 0 {
+            let count = min(rest, Self.run.count)
+            rest -= count
+            guard unsafe client.didLoad(Self.run.span.extracting(first: count).bytes) == .keepGoing else { return }
+        }
+        client.didFinishLoading()
+    }
+
+    func stopLoading() {}
+    func resumeLoading() {}
+}
