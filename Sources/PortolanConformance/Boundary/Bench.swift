@@ -9,6 +9,16 @@ import Synchronization
 struct Bench: Sendable {
     let journal: Journal
     let inner: InnerLoads
+    let open = OpenCount()
+}
+
+/// How many instances and loads of a plugin were begun and not yet ended.
+final class OpenCount: Sendable {
+    private let count = Atomic(0)
+
+    func begin() { count.add(1, ordering: .relaxed) }
+    func end() { count.subtract(1, ordering: .relaxed) }
+    var isZero: Bool { count.load(ordering: .relaxed) <= 0 }
 }
 
 /// What loads that lie in others come to.

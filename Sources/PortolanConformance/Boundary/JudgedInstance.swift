@@ -32,6 +32,7 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
     private init(_ plugin: DescribedPlugin, _ host: JudgeHost, _ bench: Bench, _ state: UnsafeMutableRawPointer?) {
         (self.plugin, self.host, self.bench) = (plugin, host, bench)
         unsafe self.state = unsafe state
+        bench.open.begin()
     }
 
     static func start(
@@ -76,6 +77,7 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         journal.note("→ deinit", thread: portolan_thread_number())
         unsafe plugin.functions.deinit?(state)
         journal.note("← deinit", thread: portolan_thread_number())
+        bench.open.end()
         host.end()
         Self.ended.withLock { $0.append(self) }
     }

@@ -40,6 +40,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
             }
         }
         unsafe self.load = unsafe load
+        if isMade { handler.instance.bench.open.begin() }
     }
 
     /// Whether `make` gave a load.
@@ -173,6 +174,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
         client.watches.giveUp()
         if let load = unsafe load {
             client.entering(.destroy) { unsafe handler.description.loads.destroy?(load) }
+            handler.instance.bench.open.end()
         }
         let time = MonotonicTime.now - start
         client.state.withLock { $0.stage = .destroyed }

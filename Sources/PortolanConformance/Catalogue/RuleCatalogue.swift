@@ -25,6 +25,7 @@ public enum RuleCatalogue {
         RuleCategory("PROP", "Properties of requests", properties),
         RuleCategory("ERR", "Errors", errors),
         RuleCategory("LEAK", "Leaks", leaks),
+        RuleCategory("MEM", "Memory, as Valgrind sees it", memory),
         RuleCategory("FUZZ", "Seeded random input", fuzzing),
         RuleCategory("FAULT", "Fault injection", faults),
         RuleCategory("LOAD", "Many loads", stress),

@@ -47,16 +47,22 @@ public struct HTMLReport: Sendable {
         ]
         if let note = result.note { lines.append("<p>\(Markup.escaped(note))</p>") }
         if !result.findings.isEmpty {
-            lines.append("<ul>" + result.findings.map { "<li>\(Markup.escaped($0.detail))</li>" }.joined() + "</ul>")
+            lines.append("<ul>" + result.findings.map(item).joined() + "</ul>")
         }
         lines.append("<dl><dt>Why</dt><dd>\(Markup.escaped(rule.reason))</dd><dt>Mend</dt><dd>\(Markup.escaped(rule.remedy))</dd>")
-        lines.append("<dt>Again</dt><dd><code>\(Markup.escaped(command)) --filter \(rule.id)</code></dd></dl>")
+        lines.append("<dt>Again</dt><dd><code>\(Markup.escaped(result.again(command)))</code></dd></dl>")
         if !result.stack.isEmpty { lines.append("<pre>\(Markup.escaped(result.stack.joined(separator: "\n")))</pre>") }
         let timeline = Timeline(result.lastEvents)
         if !timeline.isEmpty {
             lines.append("<figure><figcaption>The last calls across the boundary</figcaption>\n\(timeline.svg)</figure>")
         }
         return (lines + ["</details>"]).joined(separator: "\n")
+    }
+
+    private func item(_ finding: Finding) -> String {
+        let stack = finding.stack.isEmpty ? "" : "<pre>\(Markup.escaped(finding.stack.joined(separator: "\n")))</pre>"
+        let again = finding.seenIn.map { "<p>Again: <code>\(Markup.escaped(command)) --filter \($0)</code></p>" } ?? ""
+        return "<li>\(Markup.escaped(finding.detail))\(stack)\(again)</li>"
     }
 
     private static func words(_ verdict: Verdict) -> String {

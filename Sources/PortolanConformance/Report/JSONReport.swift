@@ -22,12 +22,20 @@ package struct JSONReport: Sendable {
     private func value(of result: CheckResult) -> JSONValue {
         [
             "id": .string(result.rule.id), "level": .integer(result.rule.level), "verdict": .string(result.verdict.rawValue),
-            "findings": .array(
-                result.findings.map { ["weight": .string($0.weight.rawValue), "detail": .string($0.detail)] }),
+            "findings": .array(result.findings.map(value)),
             "sentence": .string(result.rule.sentence), "reason": .string(result.rule.reason), "remedy": .string(result.rule.remedy),
-            "again": .string("\(command) --filter \(result.rule.id)"), "note": .text(result.note), "ms": .milliseconds(result.duration),
+            "again": .string(result.again(command)), "note": .text(result.note), "ms": .milliseconds(result.duration),
             "lastEvents": .array(result.lastEvents.map(JSONValue.string)), "stack": .array(result.stack.map(JSONValue.string)),
         ]
+    }
+
+    private func value(of finding: Finding) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init(name: "weight", value: .string(finding.weight.rawValue)), .init(name: "detail", value: .string(finding.detail)),
+        ]
+        if !finding.stack.isEmpty { members.append(.init(name: "stack", value: .array(finding.stack.map(JSONValue.string)))) }
+        if let id = finding.seenIn { members.append(.init(name: "again", value: .string("\(command) --filter \(id)"))) }
+        return .object(members)
     }
 
     package static func value(of rule: ConformanceRule) -> JSONValue {

@@ -34,8 +34,8 @@ public struct JUnitReport: Sendable {
         let head =
             #"    <testcase classname="\#(Markup.escaped(subject))" name="\#(result.rule.id)" time="\#(Self.seconds(result.duration))""#
         let words = Markup.escaped(
-            ([result.note].compactMap { $0 } + result.findings.map(\.detail) + [
-                result.rule.remedy, "\(command) --filter \(result.rule.id)",
+            ([result.note].compactMap { $0 } + result.findings.flatMap { $0.lines(command) } + [
+                result.rule.remedy, result.again(command),
             ])
             .joined(separator: "\n"))
         let message = Markup.escaped(result.rule.sentence)

@@ -23,12 +23,17 @@ public struct TAPReport: Sendable {
             guard result.verdict != .passed, result.verdict != .skipped else { continue }
             lines += ["  ---", "  verdict: \(result.verdict.rawValue)"]
             if let note = result.note { lines.append("  note: \(Self.quoted(note))") }
-            if !result.findings.isEmpty { lines += ["  findings:"] + result.findings.map { "    - \(Self.quoted($0.detail))" } }
+            if !result.findings.isEmpty { lines += ["  findings:"] + result.findings.map(finding) }
             lines += [
-                "  remedy: \(Self.quoted(result.rule.remedy))", "  again: \(Self.quoted("\(command) --filter \(result.rule.id)"))", "  ...",
+                "  remedy: \(Self.quoted(result.rule.remedy))", "  again: \(Self.quoted(result.again(command)))", "  ...",
             ]
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// A quoted line of YAML; the breaks in it are `\n`.
+    private func finding(_ finding: Finding) -> String {
+        "    - " + Self.quoted(finding.lines(command).joined(separator: "\n")).replacing("\n", with: "\\n")
     }
 
     private static func escaped(_ text: String) -> String {

@@ -16,16 +16,20 @@ public struct TextReport: Sendable {
         guard isVerbose || (result.verdict != .passed && result.verdict != .skipped) else { return [] }
         let rule = result.rule
         var lines = ["\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  \(rule.sentence)"]
-        guard result.verdict != .passed else { return lines }
         if let note = result.note { lines.append("         \(note)") }
-        guard result.verdict != .skipped else { return lines }
-        lines += result.findings.map { "         - \($0.detail)" }
+        guard result.verdict != .passed, result.verdict != .skipped else { return lines }
+        lines += result.findings.flatMap(self.lines)
         lines += ["         why: \(rule.reason)", "         mend: \(rule.remedy)"]
         if !result.stack.isEmpty { lines += ["         stack:"] + result.stack.prefix(12).map { "           \($0)" } }
         if result.verdict != .warned, !result.lastEvents.isEmpty {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }
         }
-        lines.append("         again: \(command) --filter \(rule.id)")
+        if result.makesItself { lines.append("         again: \(result.again(command))") }
         return lines
+    }
+
+    private func lines(for finding: Finding) -> [String] {
+        ["         - \(finding.detail)"] + finding.stack.map { "             \($0)" }
+            + (finding.seenIn.map { ["           again: \(command) --filter \($0)"] } ?? [])
     }
 }

@@ -16,6 +16,7 @@ struct CheckProcess: ~Copyable {
     /// Where the child writes its result, and a handler of signals the stack.
     let output: Int32
     private let journal: Journal
+    private let memcheck: MemcheckRun?
     private let start = MonotonicTime.now
     private let deadline: Duration
     private(set) var received: [UInt8] = []
@@ -25,9 +26,9 @@ struct CheckProcess: ~Copyable {
     /// No result has more bytes.
     private static let largestOutput = 1 << 20
 
-    private init(_ check: ConformanceCheck, _ process: pid_t, _ output: Int32, _ journal: Journal, timeLimit: Duration) {
-        (self.check, self.process, self.output, self.journal) = (check, process, output, journal)
-        deadline = start + timeLimit
+    private init(_ judge: Judge, _ check: ConformanceCheck, _ process: pid_t, _ output: Int32, _ journal: Journal) {
+        (self.check, self.process, self.output, self.journal, memcheck) = (check, process, output, journal, judge.memcheck)
+        deadline = start + judge.timeLimit
     }
 
     /// - Throws: where no process can be made.
@@ -47,7 +48,7 @@ struct CheckProcess: ~Copyable {
         }
         close(ends[1])
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        return CheckProcess(check, child, ends[0], journal, timeLimit: judge.timeLimit)
+        return CheckProcess(judge, check, child, ends[0], journal)
     }
 
     /// The child: makes the check, writes the result, and is gone without more of the plugin's code being called.
@@ -111,6 +112,7 @@ struct CheckProcess: ~Copyable {
         let time = MonotonicTime.now - start
         var result = verdict(status)
         result.duration = time
+        result.memory = memcheck?.log(of: process)
         if result.verdict.isFailure { result.lastEvents = journal.lines }
         return result
     }

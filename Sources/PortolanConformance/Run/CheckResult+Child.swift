@@ -7,7 +7,9 @@ extension CheckResult {
     /// One line of JSON.
     var childBytes: [UInt8] {
         let findings = findings.map { JSONValue.array([.string($0.weight.rawValue), .string($0.detail)]) }
-        let value: JSONValue = ["verdict": .string(verdict.rawValue), "note": .text(note), "findings": .array(findings)]
+        let value: JSONValue = [
+            "verdict": .string(verdict.rawValue), "note": .text(note), "findings": .array(findings), "hasLeftOpen": .bool(hasLeftOpen),
+        ]
         return value.bytes + [0x0A]
     }
 
@@ -25,5 +27,6 @@ extension CheckResult {
         var note: String?
         if case .string(let text)? = value["note"] { note = text }
         self.init(rule, verdict, findings: findings, note: note)
+        hasLeftOpen = value["hasLeftOpen"] == .bool(true)
     }
 }

@@ -14,6 +14,9 @@ public struct Judge: Sendable {
     /// How long one check may take before it counts as hung. A load in it may take a quarter of that.
     public var timeLimit = Duration.seconds(20)
 
+    /// Whether this process runs under Valgrind, and where its logs lie.
+    var memcheck: MemcheckRun?
+
     /// Makes what loads inside of loads go through. Called at most once in a check, in the process that makes it.
     public var makeInnerLoader: @Sendable () -> Loader = { Loader(configuration: .default, registry: ProtocolRegistry()) }
 
@@ -49,6 +52,7 @@ public struct Judge: Sendable {
         var result = CheckResult(
             check.rule, Self.verdict(on: trial, check.rule, isUnjudged: note != nil), findings: trial.findings, note: note)
         result.duration = MonotonicTime.now - start
+        result.hasLeftOpen = !bench.open.isZero
         if result.verdict == .failed { result.lastEvents = journal.lines }
         return result
     }

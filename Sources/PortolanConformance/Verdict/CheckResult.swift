@@ -12,6 +12,10 @@ public struct CheckResult: Hashable, Sendable {
     /// Where a crash happened, innermost first, as far as it could be told.
     public internal(set) var stack: [String]
     public internal(set) var duration: Duration
+    /// Whether an instance or a load was left that the judge did not end: what that holds is not lost, and no leak.
+    var hasLeftOpen = false
+    /// What memcheck wrote of the process that made the check; `nil` where it did not run under Valgrind.
+    var memory: MemcheckLog?
 
     init(_ rule: ConformanceRule, _ verdict: Verdict, findings: [Finding] = [], note: String? = nil) {
         self.rule = rule

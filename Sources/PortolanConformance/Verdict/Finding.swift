@@ -12,6 +12,10 @@ public struct Finding: Hashable, Sendable {
     public let weight: Weight
     /// What was seen, with values quoted; one line.
     public let detail: String
+    /// Where in the plugin's code, innermost first, and what else has to do with it; none where the check can't know.
+    public internal(set) var stack: [String] = []
+    /// The ID of the check in which it was seen, where that is another than the rule's own.
+    public internal(set) var seenIn: String?
 
     init(_ weight: Weight, _ detail: String) {
         self.weight = weight

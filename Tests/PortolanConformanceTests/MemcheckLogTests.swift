@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import PortolanConformance
+
+/// What Valgrind writes, and whose errors they are.
+@Suite struct MemcheckLogTests {
+    private static let plugin = "/opt/tide/libtide.so"
+    private static let program = "/memfd:portolan (deleted)"
+
+    private static func frame(_ object: String, _ function: String, _ rest: String = "") -> String {
+        "<frame>\n<ip>0x48417B4</ip>\n<obj>\(object)</obj>\n<fn>\(function)</fn>\n\(rest)</frame>\n"
+    }
+
+    private static let valgrindFree = frame("/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so", "free")
+    private static let hold = frame(plugin, "hold&lt;int&gt;", "<dir>/src</dir><file>tide.c</file><line>42</line>")
+    private static let judge = frame(program, "run")
+
+    private static func document(_ errors: String...) -> String {
+        """
+        <?xml version="1.0"?>
+
+        <valgrindoutput>
+        <protocolversion>4</protocolversion>
+        <preamble><line>Memcheck &amp; more</line></preamble>
+        \(errors.map { "<error>\n<unique>0x1</unique>\n<tid>1</tid>\n\($0)</error>\n" }.joined())
+        <errorcounts><pair><count>1</count></pair></errorcounts>
+        </valgrindoutput>
+
+        """
+    }
+
+    private static let read = """
+        <kind>InvalidRead</kind>
+        <what>Invalid read of size 4</what>
+        <stack>\(hold)\(judge)</stack>
+        <auxwhat>Address 0x4a41120 is 0 bytes inside a block of size 16 free'd</auxwhat>
+        <stack>\(valgrindFree)\(hold)\(judge)</stack>
+        """
+    private static let leak = """
+        <kind>Leak_DefinitelyLost</kind>
+        <xwhat><text>24 bytes in 1 blocks are definitely lost in loss record 19 of 24</text><leakedbytes>24</leakedbytes></xwhat>
+        <stack>\(valgrindFree)\(hold)</stack>
+        """
+    private static let syscall = """
+        <kind>SyscallParam</kind>
+        <what>Syscall param write(buf) points to unaddressable byte(s)</what>
+        <stack>\(hold)</stack>
+        <auxwhat>Address 0x5 is not stack'd, malloc'd or (recently) free'd</auxwhat>
+        """
+
+    private let scope = MemcheckScope(shared: ["/lib/libz.so.1"])
+
+    private func error(_ text: String) throws -> MemcheckError {
+        try #require(MemcheckLog(parsing: Array(Self.document(text).utf8)).errors.first)
+    }
+
+    @Test func anErrorHasKindWordsStackAndOrigins() throws {
+        let error = try error(Self.read)
+        #expect(error.kind == "InvalidRead" && error.words == "Invalid read of size 4" && error.rule == "MEM-01")
+        #expect(error.stack.map(\.words) == ["hold<int> (tide.c:42)", "run (in memfd:portolan (deleted))"])
+        #expect(error.origins.map(\.words) == ["Address is 0 bytes inside a block of size 16 free'd"])
+        #expect(error.origins.first?.stack.count == 3)
+    }
+
+    @Test func aLeakLosesTheNumberOfItsRecord() throws {
+        let error = try error(Self.leak)
+        #expect(error.words == "24 bytes in 1 blocks are definitely lost" && error.rule == "MEM-04" && error.isLeak)
+    }
+
+    @Test func wordsWithoutAStackAreKept() throws {
+        let error = try error(Self.syscall)
+        #expect(error.origins == [.init(words: "Address is not stack'd, malloc'd or (recently) free'd", stack: [])])
+        #expect(error.rule == "MEM-01")
+    }
+
+    @Test(arguments: [
+        ("UninitCondition", "", "MEM-02"), ("UninitValue", "", "MEM-02"), ("InvalidFree", "", "MEM-03"), ("MismatchedFree", "", "MEM-03"),
+        ("SyscallParam", "points to uninitialised byte(s)", "MEM-02"), ("Overlap", "", "MEM-01"), ("Leak_StillReachable", "", nil),
+        ("Unknown", "", nil),
+    ])
+    func eachKindBreaksARule(kind: String, words: String, rule: String?) {
+        #expect(MemcheckError(kind: kind, words: words, stack: [], origins: []).rule == rule)
+    }
+
+    /// A log that breaks off has the errors that are whole, and says that it does.
+    @Test func aLogThatIsCutOffAnywhereIsReadSoFar() {
+        let bytes = Array(Self.document(Self.read, Self.leak, Self.syscall).utf8)
+        let whole = MemcheckLog(parsing: bytes)
+        #expect(whole.errors.count == 3 && whole.isWhole)
+        var count = 0
+        for length in bytes.indices {
+            let log = MemcheckLog(parsing: Array(bytes[..<length]))
+            #expect(log.errors == Array(whole.errors.prefix(log.errors.count)) && log.errors.count >= count)
+            count = log.errors.count
+            // The line break after the root is no part of it.
+            #expect(log.isWhole == (length >= bytes.count - 1), "\(length)")
+        }
+    }
+
+    @Test(arguments: [
+        "", "<", "<a", "<a>", "<a><b></a>", "<a><b></c></a>", "<a><\u{0}></a>", "no XML", "<a><b>&#x110000;&bogus;&",
+        "<a>" + String(repeating: "<b>", count: 10_000), "<a><b>" + String(repeating: "<c/>", count: 1000) + "</b></a>",
+        "<a><" + String(repeating: "n", count: 1000) + "></a>",
+    ])
+    func whatIsNoLogHasNoErrors(text: String) {
+        let log = MemcheckLog(parsing: Array(text.utf8))
+        #expect(log.errors.isEmpty && !log.isWhole)
+    }
+
+    @Test func textIsReadWithoutItsEntities() {
+        var reader = XMLReader(Array("<r><a> x &lt;&amp;&#65;&#x42;&nope; y </a><b/></r>".utf8))
+        #expect(reader.next()?.text == "x <&AB&nope; y" && reader.next()?.name == "b" && reader.next() == nil && reader.isWhole)
+    }
+
+    // MARK: Whose error it is
+
+    private func frames(_ objects: String?...) -> [MemcheckFrame] {
+        objects.map { MemcheckFrame(object: $0, function: "f", file: nil, line: nil) }
+    }
+
+    private func guilt(_ stack: [MemcheckFrame], _ origin: [MemcheckFrame]? = nil, kind: String = "InvalidRead") -> MemcheckScope.Guilt? {
+        let origins = origin.map { [MemcheckError.Origin(words: "", stack: $0)] } ?? []
+        return scope.guilt(of: MemcheckError(kind: kind, words: "", stack: stack, origins: origins))
+    }
+
+    @Test func theInnermostFunctionThatIsNoSystemLibrarysSaysWhose() {
+        let (plugin, program, library, swift) = (Self.plugin, Self.program, "/lib/libc.so.6", "/opt/swift/libswiftCore.so")
+        #expect(guilt(frames(plugin, program)) == .did)
+        #expect(guilt(frames(library, "/lib/libz.so.1", nil, plugin, program)) == .did)
+        #expect(guilt(frames("/opt/tide/libbrought.so", program)) == .did)
+        #expect(guilt(frames(program, plugin, program)) == nil)
+        #expect(guilt(frames(library, swift, plugin, program)) == nil)
+        #expect(guilt(frames(library)) == nil)
+    }
+
+    /// A block of the plugin's that the judge was lent, and may not touch; what the judge itself loses while it works for the plugin is its own.
+    @Test func whatTheJudgeWasLentIsThePlugins() {
+        let (inJudge, ofPlugin) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
+        #expect(guilt(inJudge, ofPlugin) == .lent)
+        #expect(guilt(inJudge, frames(Self.program, Self.plugin)) == nil)
+        #expect(guilt(inJudge, ofPlugin, kind: "Leak_DefinitelyLost") == nil)
+    }
+
+    @Test func theStackEndsWhereTheJudgeCalledThePlugin() {
+        let stack = frames("/lib/libc.so.6", Self.program, Self.program, Self.plugin, Self.program, "/lib/libc.so.6")
+        #expect(scope.told(stack) == ["f (in libc.so.6)", "the judge", "f (in libtide.so)"])
+    }
+}
