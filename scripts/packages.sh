@@ -38,6 +38,8 @@ test)
     # … and what is reported for other programs with these.
     /usr/bin/python3 -c 'import junitparser' 2>/dev/null || missing+=(python3-junitparser)
     need prove perl
+    # What `portolan check --sanitizer` runs.
+    need valgrind valgrind
     /usr/bin/python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     need curl curl
     need openssl openssl

@@ -52,6 +52,19 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "Make the checks in this process, for debuggers; a plugin that crashes takes it along.")
     var inProcess = false
 
+    @Flag(
+        help: """
+            Make the checks under Valgrind, and tell what memcheck sees in the plugin: invalid access, values that nobody set, wrong frees, leaks \
+            (MEM). Takes about a minute, and each check ten times its --timeout.
+            """)
+    var sanitizer = false
+
+    @Option(name: .customLong("memcheck-logs"), help: .hidden)
+    var memcheckLogs: String?
+
+    @Option(name: .customLong("memcheck-subject"), help: .hidden)
+    var memcheckSubject: String?
+
     @Flag(name: .customLong("json"), help: "Print JSON, on one line; the same as --format json.")
     var isJSON = false
 
@@ -66,6 +79,7 @@ struct CheckCommand: ParsableCommand {
         guard (1...64).contains(jobs) else { throw ValidationError("--jobs is 1 to 64, not \(jobs)") }
         guard (1...10_000).contains(repetitions) else { throw ValidationError("--repeat is 1 to 10000, not \(repetitions)") }
         guard timeout >= 0.1, timeout <= 86_400 else { throw ValidationError("--timeout is 0.1 to 86400 seconds") }
+        if sanitizer, inProcess { throw ValidationError("--sanitizer makes each check in a process of its own; leave out --in-process") }
         if plugin == nil, !list { throw ValidationError("name a plugin, or --list the checks") }
     }
 
@@ -77,22 +91,34 @@ struct CheckCommand: ParsableCommand {
         guard !list, let plugin else { return try CheckList.write(checks, asJSON: chosenFormat == .json) }
         let folder = CheckFolder()
         defer { withExtendedLifetime(folder) {} }
-        var judge = Judge(try CheckSubject.subject(plugin, loads: loads, in: folder))
+        var judge = Judge(try CheckSubject.subject(memcheckSubject ?? plugin, loads: loads, in: folder))
+        if sanitizer, memcheckLogs == nil { try Memcheck.begin(with: judge.subject, plugin, CommandLine.arguments) }
         (judge.seed, judge.timeLimit) = (seed, .seconds(timeout))
         judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
         let report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose)
         var results: [CheckResult] = []
         // What an interrupted command leaves of it, the next line of the shell overwrites.
         var progress = CheckProgress(checks.count * repetitions, on: Descriptor.standardError.isTerminal ? .standardError : nil)
-        try make(checks, by: judge) { result in
+        func tell(_ result: CheckResult) throws {
             results.append(result)
-            progress.note(result)
             let lines = chosenFormat == .text ? report.lines(for: result) : []
-            if !lines.isEmpty {
-                progress.clear()
-                try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
-            }
+            guard !lines.isEmpty else { return }
+            progress.clear()
+            try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
+        }
+        func note(isFailure: Bool) {
+            progress.note(isFailure: isFailure)
             progress.draw()
+        }
+        if let memcheckLogs {
+            defer { Memcheck.remove(logs: memcheckLogs) }
+            let all = (0..<repetitions).flatMap { _ in checks }
+            for result in try judge.judgeMemory(during: all, jobs: jobs, MemcheckRun(logs: memcheckLogs), note) { try tell(result) }
+        } else {
+            try make(checks, by: judge) { result in
+                try tell(result)
+                note(isFailure: result.verdict.isFailure)
+            }
         }
         progress.clear()
         let summary = Summary(results)
@@ -109,11 +135,20 @@ struct CheckCommand: ParsableCommand {
         }
     }
 
-    /// Level and filter; a check that is named is made whatever its level.
+    /// Level and filter; a check that is named is made whatever its level. How fast a plugin is under Valgrind says nothing.
     private func chosenChecks() throws -> [ConformanceCheck] {
+        let checks = try namedChecks()
+        return sanitizer ? checks.filter { $0.rule.category != "PERF" } : checks
+    }
+
+    private func namedChecks() throws -> [ConformanceCheck] {
         guard let filter else { return ConformanceCheck.all(level: list ? 5 : level) }
         let words = filter.split(separator: ",").map { $0.uppercased() }
         for word in words where !ConformanceCheck.all.contains(where: { $0.id == word || $0.rule.category == word }) {
+            guard word.prefix(while: { $0 != "-" }) != "MEM" else {
+                throw ValidationError(
+                    "--filter: \(word) is judged by --sanitizer, during the checks that --filter names; name others, or none")
+            }
             throw ValidationError("--filter: there is no check or category '\(word)'; see 'portolan check --list'")
         }
         return ConformanceCheck.all.filter { check in
@@ -124,7 +159,7 @@ struct CheckCommand: ParsableCommand {
     /// What makes the same checks of the same plugin again, up to which ones.
     private func command(for plugin: String) -> String {
         "portolan check \(Self.quoted(plugin)) --seed \(seed)" + (loads.map { " --loads \(Self.quoted($0))" } ?? "")
-            + (timeout == 20 ? "" : " --timeout \(timeout)")
+            + (timeout == 20 ? "" : " --timeout \(timeout)") + (sanitizer ? " --sanitizer" : "")
     }
 
     /// As a shell takes it for one word.

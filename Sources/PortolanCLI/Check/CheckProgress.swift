@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanConformance
-
 /// Shows on the terminal how many checks are made, on one line that goes away for what else is said, and in the end.
 struct CheckProgress: ~Copyable {
     /// `nil`: nothing is shown.
@@ -14,9 +12,9 @@ struct CheckProgress: ~Copyable {
         draw()
     }
 
-    mutating func note(_ result: CheckResult) {
+    mutating func note(isFailure: Bool) {
         made += 1
-        if result.verdict.isFailure { failures += 1 }
+        if isFailure { failures += 1 }
     }
 
     borrowing func draw() {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Portolan
+import PortolanConformance
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The command in Valgrind's hands.
+enum Memcheck {
+    /// Runs this command once more, under Valgrind, in place of this process: execv(3).
+    ///
+    /// Valgrind 3.19 gives up at the debug information of a program of Swift 6 ("Possibly corrupted debuginfo file. I can't recover."): so
+    /// it is given a copy in memory, whose name leads to no file where it could look for any. The plugin's own it reads.
+    ///
+    /// - Parameters:
+    ///   - plugin: as the command line names it.
+    ///   - arguments: of this process.
+    static func begin(with subject: Subject, _ plugin: String, _ arguments: [String]) throws(Failure) -> Never {
+        guard subject.library != nil else {
+            throw Failure(
+                .usage,
+                "--sanitizer is for libraries with code of a plugin's own, and of '\(plugin)' the handler is part of this command; leave it out"
+            )
+        }
+        guard let valgrind = program("valgrind") else {
+            throw Failure(
+                .notOffered,
+                "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, as with 'apt-get install valgrind'")
+        }
+        let folder = try logFolder()
+        do throws(SystemError) {
+            let copy = try copyOfThisProgram()
+            // An identifier is looked for beside the executable, too, where the copy finds nothing.
+            let subject = subject.manifest?.manifestPath ?? plugin
+            let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-logs", folder, "--memcheck-subject", subject]
+            throw execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder) + command + arguments.dropFirst(2))
+        } catch {
+            remove(logs: folder)
+            throw Failure(.noResources, "'\(valgrind)' can't be run: \(error)")
+        }
+    }
+
+    /// Removes the folder, and what is left in it.
+    static func remove(logs folder: String) {
+        // `try?` because what stays there does no harm.
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// The first executable file of that name in the PATH.
+    private static func program(_ name: String) -> String? {
+        let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
+        return folders.lazy.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 && FileSystem.kind(at: $0) != .directory }
+    }
+
+    private static func logFolder() throws(Failure) -> String {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-memcheck-\(UUID().uuidString)").path
+        // In a name of Valgrind's a percent sign means something.
+        guard !folder.contains("%") else { throw Failure(.writeFailed, "the folder for logs '\(folder)' has a '%'; set TMPDIR to another") }
+        do throws(SystemError) {
+            try FileSystem.makeFolder(folder)
+        } catch {
+            throw Failure(.writeFailed, "the folder for logs '\(folder)' can't be made: \(error); set TMPDIR to another")
+        }
+        return folder
+    }
+
+    /// Open also for the program that takes this one's place.
+    private static func copyOfThisProgram() throws(SystemError) -> Descriptor {
+        let source = try FileSystem.openForReading("/proc/self/exe")
+        let number = MemcheckRun.programFile()
+        guard number >= 0 else { throw .last }
+        let copy = Descriptor(number: number)
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = try source.read(into: &buffer)
+            guard count > 0 else { return copy }
+            try copy.write(all: Array(buffer[..<count]))
+        }
+    }
+
+    /// - Returns: why it is not run.
+    private static func execute(_ path: String, _ arguments: [String]) -> SystemError {
+        var pointers = unsafe arguments.map { unsafe strdup($0) }
+        unsafe pointers.append(nil)
+        unsafe execv(path, pointers)
+        return .last
+    }
+}
