@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What is C alone under Valgrind: the plugins of the tests, and the fixture library through libffi. Valgrind reads no binary of Swift 6.3's;
-# scripts/test-asan.sh looks at both sides together.
+# What is C alone under Valgrind: the plugins of the tests, and the fixture library through libffi. The debug information of a program of Swift 6
+# is what Valgrind gives up at: `portolan check --sanitizer` runs without it. scripts/test-asan.sh looks at both sides together.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=.build/memcheck

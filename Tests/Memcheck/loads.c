@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host in C alone, so that Valgrind can look at plugins: it reads no binary of Swift 6.3's.
+/* A host in C alone, so that Valgrind can look at plugins and no runtime of Swift's is in its way.
  *
  *   loads LIBRARY SCHEME HOST [QUERY]
  *

@@ -133,6 +133,7 @@ import Testing
         #expect(guilt(frames(program, plugin, program)) == nil)
         #expect(guilt(frames(library, swift, plugin, program)) == nil)
         #expect(guilt(frames(library)) == nil)
+        #expect(guilt(frames("/lib64/ld-linux-x86-64.so.2", plugin)) == nil)
     }
 
     /// A block of the plugin's that the judge was lent, and may not touch; what the judge itself loses while it works for the plugin is its own.

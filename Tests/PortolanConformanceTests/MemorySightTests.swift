@@ -57,7 +57,7 @@ import Testing
         let leak = error("Leak_DefinitelyLost")
         #expect(verdicts(of: sight(try result("ORDER-01", .passed, [leak], hasLeftOpen: true)))["MEM-04"] == .passed)
         for ended in [
-            try result("ORDER-01", .crashed, [leak]), try result("ORDER-01", .hung, [leak], isWhole: false),
+            try result("ORDER-01", .crashed, [leak], isWhole: true), try result("ORDER-01", .hung, [leak], isWhole: false),
             try result("ORDER-01", .passed, [], isWhole: false),
         ] {
             let results = sight(ended)
@@ -69,6 +69,11 @@ import Testing
     @Test func whatDidNotRunUnderValgrindIsNotJudged() throws {
         let results = sight(CheckResult(try #require(RuleCatalogue.rule("ORDER-01")), .passed))
         #expect(results.allSatisfy { $0.verdict == .skipped } && results.count == 4)
+    }
+
+    @Test func whereValgrindGaveUpNothingPasses() throws {
+        let results = sight(try result("ORDER-01", .crashed, isWhole: false))
+        #expect(results.allSatisfy { $0.verdict == .skipped && $0.note?.contains("Valgrind gave up") == true })
     }
 
     @Test func allReportsHaveTheStackAndTheCommand() throws {

@@ -55,7 +55,7 @@ struct CheckCommand: ParsableCommand {
     @Flag(
         help: """
             Make the checks under Valgrind, and tell what memcheck sees in the plugin: invalid access, values that nobody set, wrong frees, leaks \
-            (MEM). Takes about a minute, and each check ten times its --timeout.
+            (MEM). Takes minutes; each check has ten times its --timeout.
             """)
     var sanitizer = false
 

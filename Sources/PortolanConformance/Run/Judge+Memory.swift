@@ -69,6 +69,12 @@ struct MemorySight {
             if result.verdict != .skipped { miss(id, "Valgrind wrote no log of it") }
             return
         }
+        // A process that ended itself, without a word from Valgrind of its end: it was Valgrind that gave up.
+        if result.verdict == .crashed, !log.isWhole {
+            skipped += 1
+            miss(id, "Valgrind gave up, perhaps at debug information that it can't read: build the library with -gdwarf-4, or strip it")
+            return
+        }
         if result.verdict == .skipped { skipped += 1 } else { made += 1 }
         let isEnded = result.verdict == .crashed || result.verdict == .hung
         if isEnded || !log.isWhole { miss(id, "its leaks are not known: \(result.note ?? "it ended early")") }
@@ -117,7 +123,8 @@ struct MemorySight {
 
     /// One for each rule of MEM.
     var results: [CheckResult] {
-        let note = "\(Words.count(made, "check")) \(made == 1 ? "was" : "were") made under memcheck; not judged: \(skipped)"
+        let why = made == 0 ? unseen.first.map { "; \($0.detail)" } ?? "" : ""
+        let note = "\(Words.count(made, "check")) \(made == 1 ? "was" : "were") made under memcheck; not judged: \(skipped)\(why)"
         return RuleCatalogue.memory.map { rule in
             let own = seen[rule.id] ?? []
             var findings = own.prefix(Self.largestCount).map { $0.1.finding }
