@@ -101,7 +101,8 @@ import Testing
 
     @Test(arguments: [
         "", "<", "<a", "<a>", "<a><b></a>", "<a><b></c></a>", "<a><\u{0}></a>", "no XML", "<a><b>&#x110000;&bogus;&",
-        "<a>" + String(repeating: "<b>", count: 10_000), "<a><b>" + String(repeating: "<c/>", count: 1000) + "</b></a>",
+        "<a>" + String(repeating: "<b>", count: 20) + String(repeating: "</b>", count: 20) + "</a>",
+        "<a><b>" + String(repeating: "<c/>", count: 1000) + "</b></a>",
         "<a><" + String(repeating: "n", count: 1000) + "></a>",
     ])
     func whatIsNoLogHasNoErrors(text: String) {
