@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanCore
+
+@Suite(.timeLimit(.minutes(2))) struct ScriptedLoadTests {
+    private let clock = ManualClock()
+
+    /// A response after a second, a piece of body each second from there, and the end with the last.
+    private func load(_ client: RecordingClient) throws -> ScriptedLoad {
+        let response = Response(url: try URLRecord(parsing: "x:y"))
+        return ScriptedLoad(
+            [(.response(response), .seconds(1)), (.data([1]), .seconds(2)), (.data([2]), .seconds(3)), (.finish, .seconds(3))], by: clock,
+            client: client)
+    }
+
+    @Test func eachEventWaitsForItsTime() throws {
+        let client = RecordingClient()
+        let load = try load(client)
+        load.startLoading()
+        #expect(client.events.isEmpty && clock.pendingAlarmCount == 1)
+        clock.advance(by: .milliseconds(999))
+        #expect(client.events.isEmpty)
+        clock.advance(by: .milliseconds(1))
+        #expect(client.events == [.response(nil)])
+        clock.advance(by: .seconds(1))
+        #expect(client.events == [.response(nil), .data(1)])
+        clock.advance(by: .seconds(1))
+        #expect(client.events == [.response(nil), .data(1), .data(1), .finished] && clock.pendingAlarmCount == 0)
+    }
+
+    @Test func aPauseOutlastsTheTimesAndWhatIsLateComesAtOnce() throws {
+        let client = RecordingClient { index, _ in index == 0 ? .pause : .keepGoing }
+        let load = try load(client)
+        load.startLoading()
+        clock.advance(by: .seconds(10))
+        #expect(client.events == [.response(nil)] && clock.pendingAlarmCount == 0)
+        load.resumeLoading()
+        #expect(client.events.count == 4)
+    }
+
+    @Test func aResumeMakesNothingEarlier() throws {
+        let client = RecordingClient()
+        let load = try load(client)
+        load.startLoading()
+        load.resumeLoading()
+        #expect(client.events.isEmpty && clock.pendingAlarmCount == 1)
+    }
+
+    @Test func aStopCallsTheNextEventOff() throws {
+        let client = RecordingClient()
+        let load = try load(client)
+        load.startLoading()
+        clock.advance(by: .seconds(1))
+        load.stopLoading()
+        #expect(clock.pendingAlarmCount == 0)
+        clock.advance(by: .seconds(10))
+        #expect(client.events == [.response(nil)])
+    }
+
+    @Test func headsBeforeAndFieldsAfterAreEventsToo() throws {
+        let client = RecordingClient()
+        let url = try URLRecord(parsing: "x:y")
+        let early = Response(url: url, status: .init(code: 103))
+        ScriptedLoad([.interim(early), .response(Response(url: url)), .trailers([.age: "1"]), .finish], client: client).startLoading()
+        #expect(client.events == [.interim(103), .response(nil), .trailers, .finished] && client.trailers == [.age: "1"])
+    }
+}
