@@ -315,6 +315,13 @@ extension Attempt {
         }
         return next.makeNestedLoad(for: request, client: client)
     }
+
+    package func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        guard !order.load(ordering: .relaxed).isOver else {
+            return FailedLoad(LoadError(.cancelled, message: "the load has ended"), client: client)
+        }
+        return next.makeNextLoad(for: request, client: client)
+    }
 }
 
 extension LoadError {

@@ -29,4 +29,7 @@ extension ClientStage {
     public func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         next.makeNestedLoad(for: request, client: client)
     }
+    public func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        next.makeNextLoad(for: request, client: client)
+    }
 }

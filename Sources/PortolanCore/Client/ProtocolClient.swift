@@ -73,8 +73,22 @@ public protocol ProtocolClient: AnyObject, Sendable {
     ///
     /// Not an event: may be called at any time between start and end, and from any thread.
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad
+
+    /// The load of whoever would be asked for this load's request if this handler were not there, for one that stands in front of others.
+    ///
+    /// It is this load carried on by another handler, not one inside it: its redirects, challenges and steps come to `client` as that handler
+    /// reports them, and `client` passes on what is to be seen. The caller stops and resumes it as it is stopped and resumed itself.
+    ///
+    /// - Parameters:
+    ///   - request: the load's own, perhaps with other fields; with the same URL.
+    ///   - client: whom the load reports to.
+    func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad
 }
 
 extension ProtocolClient {
     public func didTransfer(_ report: TransferReport) {}
+
+    public func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.notOffered, message: "nobody stands behind this handler"), client: client)
+    }
 }

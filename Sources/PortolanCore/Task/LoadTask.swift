@@ -298,15 +298,26 @@ extension LoadTask {
                 client: client)
         }
         // NEST-01
-        inner.marks = outer.marks
-        if let handler = machine.withLock({ $0.attempt })?.handler {
-            inner.marks.append(RequestMark(handler: handler, url: outer.url))
-        }
+        inner.marks = marks(of: outer, and: request)
         let load = NestedLoad(inner, outer: self, client: client)
         guard machine.withLock({ $0.adopt(load) }) else {
             return FailedLoad(LoadError(.cancelled, message: "the load around \(request.url.shortDescription) has ended"), client: client)
         }
         return load
+    }
+
+    func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        var next = request
+        (next.marks, next.nestingDepth) = (marks(of: currentRequest, and: request), nestingDepth)
+        return NextLoad(next, of: self, client: client)
+    }
+
+    /// Of a request that is made on behalf of `outer`: its marks, that of its handler, and those of the handlers between that and whoever asks.
+    private func marks(of outer: Request, and request: Request) -> [RequestMark] {
+        var marks = outer.marks
+        if let handler = machine.withLock({ $0.attempt })?.handler { marks.append(RequestMark(handler: handler, url: outer.url)) }
+        for mark in request.marks where !marks.contains(mark) { marks.append(mark) }
+        return marks
     }
 
     func release(_ child: LoadTask) {

@@ -93,6 +93,10 @@ final class TaskClient: ProtocolClient {
         task.makeNestedLoad(for: request, client: client)
     }
 
+    func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        task.makeNextLoad(for: request, client: client)
+    }
+
     /// A delegate that has had enough ends the load like any other canceller.
     private func answer(_ flow: Flow) -> Flow {
         if flow == .stopped { task.cancel() }

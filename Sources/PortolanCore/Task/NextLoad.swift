@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The load of whoever is asked after the handler that stands in front: its events come to that handler's client as they are.
+///
+/// An attempt of its own, so that the order of events is enforced on the handler that breaks it.
+final class NextLoad: ProtocolLoad {
+    private struct State {
+        var attempt: Attempt?
+        var isStopped = false
+    }
+
+    private let request: Request
+    private let task: LoadTask
+    private let client: any ProtocolClient
+    private let state = Mutex(State())
+
+    /// - Parameter request: one that carries the mark of the handler that asks.
+    init(_ request: Request, of task: LoadTask, client: any ProtocolClient) {
+        (self.request, self.task, self.client) = (request, task, client)
+    }
+
+    func startLoading() { launch(failed: []) }
+
+    func stopLoading() {
+        let attempt = state.withLock { state in
+            state.isStopped = true
+            return state.attempt.take()
+        }
+        attempt?.abandon()
+    }
+
+    /// Where a redirect is being decided, it is not taken.
+    func resumeLoading() {
+        let attempt = state.withLock { $0.attempt }
+        attempt?.declineRedirect()
+        attempt?.resume()
+    }
+
+    private func launch(failed: [(deferred: DeferredHandlers, error: LoadError)]) {
+        do throws(LoadError) {
+            switch try task.loader.find(request, failed: failed) {
+            case .handler(let entry): start(entry)
+            case .deferred(let deferred):
+                deferred.resolve { [self] outcome in
+                    task.noteActivity()
+                    guard case .failure(let error) = outcome else { return launch(failed: failed) }
+                    task.loader.report(error, of: deferred)
+                    launch(failed: failed + [(deferred, error)])
+                }
+            }
+        } catch {
+            if !state.withLock({ $0.isStopped }) { client.didFail(with: error) }
+        }
+    }
+
+    private func start(_ entry: RegisteredHandler) {
+        let canonical = entry.handler.canonicalRequest(for: request)
+        let mark = RequestMark(handler: entry.handler.identifier, url: canonical.url)
+        let attempt = Attempt(
+            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
+            next: MarkingStage(mark, next: client), observer: NextRecord(entry: entry, task: task))
+        let starts = state.withLock { state in
+            if !state.isStopped { state.attempt = attempt }
+            return !state.isStopped
+        }
+        guard starts else { return entry.endLoad() }
+        attempt.start(entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt))
+    }
+}
+
+/// Marks what a next load's handler asks for as its own.
+private final class MarkingStage: ClientStage {
+    let next: any ProtocolClient
+    private let mark: RequestMark
+
+    init(_ mark: RequestMark, next: any ProtocolClient) { (self.mark, self.next) = (mark, next) }
+
+    func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        next.makeNestedLoad(for: marked(request), client: client)
+    }
+
+    func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        next.makeNextLoad(for: marked(request), client: client)
+    }
+
+    private func marked(_ request: Request) -> Request {
+        var request = request
+        request.marks.append(mark)
+        return request
+    }
+}
+
+private struct NextRecord: AttemptObserver {
+    let entry: RegisteredHandler
+    let task: LoadTask
+
+    func attemptObserved(breachOf rule: ContractRule, by handler: String) { task.loader.report(breachOf: rule, by: handler) }
+    func attemptEnded() { entry.endLoad() }
+}
