@@ -56,6 +56,7 @@ let package = Package(
         .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: ["CPortolanEpoll", httpTypes, logging], swiftSettings: strict),
+        .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
@@ -80,7 +81,7 @@ let package = Package(
             swiftSettings: strict),
         // The plugin author's side: it never sees the host.
         .target(name: "PortolanPluginKit", dependencies: ["CPortolan"], swiftSettings: strict),
-        .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", "PortolanTrace", httpTypes], swiftSettings: strict),
         .target(
             name: "PortolanConformance",
             dependencies: ["PortolanPlugins", "PortolanCore", "PortolanJSON", "CPortolan", "CThreadTrace", httpTypes], swiftSettings: strict
@@ -98,13 +99,17 @@ let package = Package(
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [
-                "Portolan", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanJSON", "CExtendedAttributes",
-                httpTypes, logging,
+                "Portolan", "PortolanConformance", "PortolanCore", "PortolanData", "PortolanFile", "PortolanJSON", "PortolanTrace",
+                "CExtendedAttributes", httpTypes, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
+        .testTarget(
+            name: "PortolanTraceTests",
+            dependencies: ["PortolanTrace", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes, logging],
+            swiftSettings: strict),
         .testTarget(
             name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
@@ -132,7 +137,7 @@ let package = Package(
         .testTarget(
             name: "PortolanCLITests",
             dependencies: [
-                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes,
+                "PortolanCLI", "Portolan", "PortolanCore", "PortolanJSON", "PortolanTrace", "PortolanTestSupport", httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: strict),
         .testTarget(

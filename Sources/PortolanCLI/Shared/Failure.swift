@@ -38,9 +38,4 @@ extension LoadError {
         guard let cause = cause.map({ ($0 as? LoadError)?.words ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
         return cause.hasPrefix("\(message): ") ? cause : "\(message): \(cause)"
     }
-
-    /// The code's published name; `domain:number` for a plugin's own.
-    var name: String {
-        domain.map { "\($0):\(code.rawValue)" } ?? code.description
-    }
 }

@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Portolan
 import PortolanJSON
+import PortolanTrace
 
 /// The answers of `stdio`, as JSON.
 enum StdioAnswer {

@@ -5,6 +5,7 @@ import HTTPTypes
 import Portolan
 import PortolanCore
 import PortolanJSON
+import PortolanTrace
 
 /// A load that one line asks for.
 struct StdioLoadRequest: Sendable {

@@ -114,6 +114,24 @@ extension LoadError.Code {
     ]
 }
 
+extension LoadError {
+    /// The code's published name; `domain:number` for a plugin's own.
+    package var name: String {
+        domain.map { "\($0):\(code.rawValue)" } ?? code.description
+    }
+
+    /// The error that ``name`` stands for; `nil` where it is no such name.
+    package init?(named name: String, message: String) {
+        if let code = Code.published.first(where: { $0.name == name })?.code {
+            self.init(code, message: message)
+        } else if let colon = name.lastIndex(of: ":"), colon > name.startIndex, let number = Int32(name[name.index(after: colon)...]) {
+            self.init(Code(rawValue: number), domain: String(name[..<colon]), message: message)
+        } else {
+            return nil
+        }
+    }
+}
+
 extension LoadError.Code: CustomStringConvertible {
     /// The published name, or the number of a code that has none.
     public var description: String {

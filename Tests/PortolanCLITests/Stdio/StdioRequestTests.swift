@@ -3,6 +3,7 @@
 import HTTPTypes
 import Portolan
 import PortolanJSON
+import PortolanTrace
 import Testing
 
 @testable import PortolanCLI

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import HTTPTypes
 import Portolan
 import PortolanJSON
+import PortolanTrace
 
 /// Tells of a load in JSON, one event a line, on standard output.
 final class EventLines: LoadObserver {
@@ -21,21 +21,13 @@ final class EventLines: LoadObserver {
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure) {
         var members: JSONValue = ["bytes": .integer(bytes.byteCount)]
         if includesBody {
-            let text = unsafe bytes.withUnsafeBytes { unsafe Data($0).base64EncodedString() }
-            members = ["bytes": .integer(bytes.byteCount), "base64": .string(text)]
+            members = EventWords.data(unsafe bytes.withUnsafeBytes { unsafe Array($0) }, count: bytes.byteCount)
         }
-        try StandardOutput.write(Self.line("data", time, members))
+        try StandardOutput.write(EventWords.line("data", time, members))
     }
 
     static func line(for event: LoadEvent, at time: Duration) -> JSONValue {
-        line(name(of: event), time, members(of: event))
-    }
-
-    /// - Parameter members: an object.
-    static func line(_ name: String, _ time: Duration, _ members: JSONValue) -> JSONValue {
-        var line = [JSONValue.Member(name: "event", value: .string(name)), .init(name: "time", value: .milliseconds(time))]
-        if case .object(let members) = members { line += members }
-        return .object(line)
+        EventWords.line(name(of: event), time, members(of: event))
     }
 
     private static func name(of event: LoadEvent) -> String {
@@ -59,16 +51,8 @@ final class EventLines: LoadObserver {
 
     private static func members(of event: LoadEvent) -> JSONValue {
         switch event {
-        case .started(let request, let handler):
-            [
-                "url": .string(request.url.redacted), "method": .string(request.method.rawValue),
-                "handler": .text(handler),
-            ]
-        case .redirected(let request, let response):
-            [
-                "status": .count(response.status?.code), "url": .string(request.url.redacted),
-                "headers": FieldList(response.fields).json,
-            ]
+        case .started(let request, let handler): EventWords.started(request, handler: handler)
+        case .redirected(let request, let response): EventWords.redirect(to: request.url, response)
         case .challenged(let space, let failures, let verdict): challenge(space, failures, verdict)
         case .innerBegan(let inner, let handler):
             [
@@ -80,8 +64,8 @@ final class EventLines: LoadObserver {
                 "url": .string(inner.url.redacted), "depth": .integer(inner.depth), "bytes": .integer(bytes),
                 "code": .text(error?.name),
             ]
-        case .interim(let response): ["status": .count(response.status?.code), "headers": FieldList(response.fields).json]
-        case .response(let response): head(response)
+        case .interim(let response): EventWords.interim(response)
+        case .response(let response): EventWords.response(response)
         case .trailers(let fields): ["headers": FieldList(fields).json]
         case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
         case .step(let step): ["step": .string("\(step)")]
@@ -91,25 +75,13 @@ final class EventLines: LoadObserver {
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)), "wait": .milliseconds(wait),
                 "rest": .integer(rest),
             ]
-        case .finished(let totals): ["bytes": .integer(totals.bytes), "redirects": .integer(totals.redirects)]
+        case .finished(let totals): EventWords.finished(bytes: totals.bytes, redirects: totals.redirects)
         case .failed(let failure):
             [
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)),
                 "exit": .integer(failure.status.code),
             ]
         }
-    }
-
-    private static func head(_ response: Response) -> JSONValue {
-        [
-            "url": .string(response.url.redacted),
-            "status": .count(response.status?.code),
-            "mime": .text(response.mimeType?.description),
-            "encoding": .text(response.textEncodingName),
-            "length": .count(response.expectedLength),
-            "filename": .string(response.suggestedFilename),
-            "headers": FieldList(of: response).json,
-        ]
     }
 
     private static func request(_ timings: RequestTimings) -> JSONValue {

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanTrace
 
 /// A response's head as text: the status, where there is one, then a line for each field, and an empty line.
 ///

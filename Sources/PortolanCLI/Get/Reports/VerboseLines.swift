@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Portolan
+import PortolanTrace
 
 /// Tells of a load on standard error, for a person: `*` what happens, `<` what comes.
 final class VerboseLines: LoadObserver {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Portolan
+import PortolanTrace
 
 /// What was recorded of the loads of one command.
 struct Trace: Sendable {
@@ -15,7 +16,7 @@ struct TracedLoad: Sendable {
     /// How many events were left out, because there were more than any file can hold.
     var lostEvents = 0
 
-    enum What: Sendable {
+    enum Occurrence: Sendable {
         case event(LoadEvent)
         /// Body bytes; as many as were kept, and how many came.
         case data(kept: [UInt8], count: Int)
@@ -24,30 +25,33 @@ struct TracedLoad: Sendable {
     struct Happening: Sendable {
         /// Since the load's start.
         let time: Duration
-        let what: What
+        let occurrence: Occurrence
     }
-
-    /// No trace has more.
-    static let largestEventCount = 100_000
-    /// Of a body no more is kept.
-    static let largestBody = 16 << 20
 
     private var keptBytes = 0
 
     init(began: Double) { self.began = began }
 
+    /// Of the bodies, how many more bytes are kept.
+    var room: Int { max(0, Exchange.largestBody - keptBytes) }
+
     mutating func note(_ event: LoadEvent, at time: Duration) {
         append(.event(event), at: time)
     }
 
-    mutating func note(body bytes: borrowing RawSpan, at time: Duration) {
-        let count = min(bytes.byteCount, max(0, Self.largestBody - keptBytes))
-        keptBytes += count
-        let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(count)) }
-        append(.data(kept: kept, count: bytes.byteCount), at: time)
+    /// - Parameters:
+    ///   - kept: no more than ``room``.
+    ///   - count: how many bytes came.
+    mutating func note(body kept: [UInt8], of count: Int, at time: Duration) {
+        keptBytes += kept.count
+        append(.data(kept: kept, count: count), at: time)
     }
 
-    private mutating func append(_ what: What, at time: Duration) {
-        if events.count < Self.largestEventCount { events.append(Happening(time: time, what: what)) } else { lostEvents += 1 }
+    private mutating func append(_ occurrence: Occurrence, at time: Duration) {
+        if events.count < Exchange.largestEventCount {
+            events.append(Happening(time: time, occurrence: occurrence))
+        } else {
+            lostEvents += 1
+        }
     }
 }

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Portolan
 import PortolanJSON
+import PortolanTrace
 import Synchronization
 
 /// The file of `--trace`: written when the command has loaded what it was to load, in the form that the file's name says.
@@ -30,18 +31,11 @@ final class TraceFile: Sendable {
         let trace = Trace(loads: recorders.withLock(\.self).map(\.load))
         let bytes: [UInt8] =
             switch format {
-            case .json: TraceJSON.value(of: trace).bytes + [0x0A]
-            case .har: HTTPArchive(trace).value.bytes + [0x0A]
+            case .json: EventTrace.document(trace.loads.map(\.json)).bytes + [0x0A]
+            case .har: HTTPArchive.value(of: trace.loads.flatMap(\.exchanges)).bytes + [0x0A]
             case .html: Array(TracePage.page(of: trace).utf8)
             }
-        let file = try PartialFile(for: path, collision: .replaces)
-        do throws(SystemError) {
-            try file.descriptor.write(all: bytes)
-        } catch {
-            file.discard()
-            throw Failure(.writeFailed, "writing '\(path)' failed: \(error)")
-        }
-        try file.complete()
+        try PartialFile.write(bytes, to: path)
     }
 }
 
@@ -58,14 +52,10 @@ final class TraceRecorder: LoadObserver {
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
-        let copy = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
-        state.withLock { unsafe $0.note(body: copy.span.bytes, at: time) }
-    }
-}
-
-extension Double {
-    /// Seconds since 1970 as RFC 3339 has it, with milliseconds, in UTC.
-    var timestamp: String {
-        Date(timeIntervalSince1970: self).formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        // Calls are serial: nothing else takes of the room meanwhile.
+        let room = state.withLock { $0.room }
+        let kept = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(room)) }
+        let count = bytes.byteCount
+        state.withLock { $0.note(body: kept, of: count, at: time) }
     }
 }

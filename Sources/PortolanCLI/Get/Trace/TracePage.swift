@@ -2,6 +2,7 @@
 
 import Portolan
 import PortolanConformance
+import PortolanTrace
 
 /// A trace as one page that needs nothing else, with each load's events as a picture.
 enum TracePage {
@@ -23,18 +24,20 @@ enum TracePage {
     }
 
     private static func title(of load: TracedLoad) -> String {
-        for case .event(.started(let request, _)) in load.events.map(\.what) { return "\(request.method.rawValue) \(request.url.redacted)" }
+        for case .event(.started(let request, _)) in load.events.map(\.occurrence) {
+            return "\(request.method.rawValue) \(request.url.redacted)"
+        }
         return "a load that did not begin"
     }
 
     private static func event(_ happening: TracedLoad.Happening) -> Timeline.Event {
-        let (lane, words, kind) = words(for: happening.what)
+        let (lane, words, kind) = words(for: happening.occurrence)
         return Timeline.Event(milliseconds: happening.time / .milliseconds(1), lane: lane, words: words, kind: kind)
     }
 
-    private static func words(for what: TracedLoad.What) -> (lane: String, words: String, kind: Timeline.Kind) {
-        guard case .event(let event) = what else {
-            guard case .data(_, let count) = what else { return ("answer", "", .call) }
+    private static func words(for occurrence: TracedLoad.Occurrence) -> (lane: String, words: String, kind: Timeline.Kind) {
+        guard case .event(let event) = occurrence else {
+            guard case .data(_, let count) = occurrence else { return ("answer", "", .call) }
             return ("answer", "data, \(count) bytes", .out)
         }
         switch event {

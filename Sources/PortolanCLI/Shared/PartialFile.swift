@@ -68,6 +68,18 @@ struct PartialFile: Sendable {
         try FileSystem.create(finalPath).close()
     }
 
+    /// Writes a whole file, in the place of one that is there.
+    static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
+        let file = try PartialFile(for: path, collision: .replaces)
+        do throws(SystemError) {
+            try file.descriptor.write(all: bytes)
+        } catch {
+            file.discard()
+            throw Failure(.writeFailed, "writing '\(path)' failed: \(error)")
+        }
+        try file.complete()
+    }
+
     static func exists(_ path: String) -> Failure {
         Failure(.writeFailed, "'\(path)' exists and is not overwritten; choose a name with -o")
     }

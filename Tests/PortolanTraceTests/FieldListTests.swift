@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import Portolan
+import PortolanCore
 import PortolanJSON
 import Testing
 
-@testable import PortolanCLI
+@testable import PortolanTrace
 
 @Suite struct FieldListTests {
     private func response(_ type: String?, _ fields: HTTPFields) throws -> Response {

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import HTTPTypes
-import Portolan
-import PortolanJSON
+package import HTTPTypes
+package import PortolanCore
+package import PortolanJSON
 
 /// Fields as programs see them: pairs of a lower-case name and the value's bytes as ISO-8859-1. A field that repeats stays repeated.
-struct FieldList: Equatable, Sendable {
-    typealias Pair = (name: String, value: String)
-    private(set) var pairs: [Pair] = []
+package struct FieldList: Equatable, Sendable {
+    package typealias Pair = (name: String, value: String)
+    package private(set) var pairs: [Pair] = []
 
-    init(_ fields: HTTPFields) {
+    /// The names of the fields that say who the caller is, which no recording has.
+    static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
+
+    package init(_ fields: HTTPFields) {
         pairs = fields.map { ($0.name.canonicalName, Self.text(of: $0)) }
     }
 
     /// A response's fields, in which `content-type` is its MIME type as serialised, with the charset that the handler knows from elsewhere.
-    init(of response: Response) {
+    package init(of response: Response) {
         self.init(response.fields)
         guard let type = response.mimeType else { return }
         let name = HTTPField.Name.contentType.canonicalName
@@ -25,21 +28,21 @@ struct FieldList: Equatable, Sendable {
 
     /// Adds what the response knows of its body's length, unless a field says it, or there were fields to say it: in 204 and 304 that there is no
     /// Content-Length means something (RFC 9110 §8.6).
-    mutating func addLength(of response: Response) {
+    package mutating func addLength(of response: Response) {
         guard response.url.scheme != "http", response.url.scheme != "https" else { return }
         guard let length = response.expectedLength, !contains(.contentLength) else { return }
         pairs.append((HTTPField.Name.contentLength.canonicalName, String(length)))
     }
 
-    func contains(_ name: HTTPField.Name) -> Bool {
+    package func contains(_ name: HTTPField.Name) -> Bool {
         pairs.contains { $0.name == name.canonicalName }
     }
 
-    var json: JSONValue {
+    package var json: JSONValue {
         .array(pairs.map { [.string($0.name), .string($0.value)] })
     }
 
-    static func == (a: Self, b: Self) -> Bool {
+    package static func == (a: Self, b: Self) -> Bool {
         a.pairs.elementsEqual(b.pairs) { $0 == $1 }
     }
 
@@ -65,7 +68,7 @@ extension HTTPField {
     /// A field whose value's code points are its bytes.
     ///
     /// - Returns: `nil` if a code point lies beyond U+00FF, or the bytes are no field value (RFC 9110 §5.5).
-    init?(name: Name, latin1 value: String) {
+    package init?(name: Name, latin1 value: String) {
         var bytes: [UInt8] = []
         for scalar in value.unicodeScalars {
             guard let byte = UInt8(exactly: scalar.value) else { return nil }
@@ -73,5 +76,25 @@ extension HTTPField {
         }
         guard HTTPField.isValidValue(bytes) else { return nil }
         self.init(name: name, value: bytes)
+    }
+}
+
+extension HTTPFields {
+    /// Adds a field as a recording has it. One whose name begins with a colon is none (RFC 9113 §8.3); a value with line breaks is several, one a line,
+    /// as browsers write what may not be joined with commas.
+    ///
+    /// - Returns: `false` where it can be no field.
+    mutating func append(recorded name: String, _ value: String) -> Bool {
+        if name.hasPrefix(":") { return true }
+        guard let name = HTTPField.Name(name) else { return false }
+        for line in value.split(separator: "\n", omittingEmptySubsequences: false) {
+            let utf8 = Array(line.utf8)
+            guard
+                let field = HTTPField(name: name, latin1: String(line))
+                    ?? (HTTPField.isValidValue(utf8) ? HTTPField(name: name, value: utf8) : nil)
+            else { return false }
+            append(field)
+        }
+        return true
     }
 }

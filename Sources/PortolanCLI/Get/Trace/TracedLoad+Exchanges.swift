@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+import PortolanCore
+import PortolanJSON
+import PortolanTrace
+
+extension TracedLoad {
+    /// What a recording holds of it: an exchange for each request, those that were redirected among them.
+    var exchanges: [Exchange] {
+        var exchanges: [Exchange] = []
+        var start = Duration.zero
+        for happening in events {
+            let time = happening.time - start
+            switch (happening.occurrence, exchanges.indices.last) {
+            case (.event(.started(let request, _)), _):
+                start = happening.time
+                exchanges.append(exchange(request, at: start))
+            case (.event(.redirected(let request, let response)), let last?):
+                exchanges[last].note(.redirect(to: request.url, response), at: time)
+                start = happening.time
+                exchanges.append(exchange(request, at: start))
+            case (.event(.metrics(let metrics)), _):
+                // A question for a password is a request more, and comes before the one that was answered.
+                for (index, timings) in zip(exchanges.indices.reversed(), metrics.timings.reversed()) { exchanges[index].timings = timings }
+            case (_, let last?):
+                if let event = Exchange.Event(happening.occurrence) { exchanges[last].note(event, at: time) }
+            case (_, nil): break
+            }
+        }
+        if lostEvents > 0, let last = exchanges.indices.last {
+            exchanges[last].note(.brokenOff("\(lostEvents) events are missing in it"), at: exchanges[last].end)
+        }
+        return exchanges
+    }
+
+    private func exchange(_ request: Request, at time: Duration) -> Exchange {
+        var exchange = Exchange(request, began: began + time / .seconds(1))
+        if request.body != nil { exchange.body = BodyCollector.contents(of: request.body) }
+        return exchange
+    }
+
+    /// The load in the words of `get --json`.
+    var json: JSONValue {
+        let lines = events.map { happening in
+            switch happening.occurrence {
+            case .event(let event): EventLines.line(for: event, at: happening.time)
+            case .data(let kept, let count): EventWords.line("data", happening.time, EventWords.data(kept, count: count))
+            }
+        }
+        return EventTrace.load(began: began, events: lines, lostEvents: lostEvents)
+    }
+}
+
+extension Exchange.Event {
+    /// `nil` for what only tells how the bytes came.
+    fileprivate init?(_ occurrence: TracedLoad.Occurrence) {
+        switch occurrence {
+        case .data(let kept, let count): self = .data(kept, count: count)
+        case .event(.interim(let response)): self = .interim(response)
+        case .event(.response(let response)): self = .response(response)
+        case .event(.trailers(let fields)): self = .trailers(fields)
+        case .event(.finished): self = .finished
+        case .event(.failed(let failure)), .event(.retrying(let failure, _, _)): self = .failure(failure)
+        case .event: return nil
+        }
+    }
+
+    /// Where it has no code it was the command that ended the load.
+    private static func failure(_ failure: Failure) -> Self {
+        let message = PlainText.line(failure.message ?? "the load was ended")
+        return failure.code.flatMap { LoadError(named: $0, message: message) }.map { .failed($0) } ?? .brokenOff(message)
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+package import PortolanJSON
+
+/// Exchanges as loads, without what says who the caller is, in the words of `get --json`, each with the time of day at which it began:
+///
+///     {"creator":{"name":"Portolan","version":"0.1.0"},"loads":[
+///         {"began":"2026-01-31T12:00:00.000Z","events":[{"event":"started","time":0.000,"url":"data:,x", …}, …],"lostEvents":0}]}
+package enum EventTrace {
+    /// - Parameter loads: as ``load(began:events:lostEvents:)`` makes them.
+    package static func document(_ loads: [JSONValue]) -> JSONValue {
+        ["creator": ["name": "Portolan", "version": .string(portolanVersion)], "loads": .array(loads)]
+    }
+
+    /// - Parameters:
+    ///   - began: seconds since 1970.
+    ///   - events: lines of ``EventWords``.
+    ///   - lostEvents: how many were left out at the end.
+    package static func load(began: Double, events: [JSONValue], lostEvents: Int) -> JSONValue {
+        ["began": .string(began.timestamp), "events": .array(events.map(withoutCredentials)), "lostEvents": .integer(lostEvents)]
+    }
+
+    /// An event without the fields that say who the caller is.
+    private static func withoutCredentials(_ event: JSONValue) -> JSONValue {
+        guard case .object(let members) = event, case .array(let fields)? = event["headers"] else { return event }
+        let others = fields.filter { field in
+            guard case .array(let pair) = field, case .string(let name)? = pair.first else { return true }
+            return !FieldList.credentials.contains(name)
+        }
+        return .object(members.map { $0.isNamed("headers") ? JSONValue.Member(name: $0.name, value: .array(others)) : $0 })
+    }
+
+    static func load(_ exchange: Exchange) -> JSONValue {
+        var events = [EventWords.line("started", .zero, started(exchange))]
+        let isAnswered = exchange.moments.contains { if case .response = $0.event { true } else { false } }
+        for moment in exchange.moments {
+            // One that was not taken is to be seen from the response.
+            if case .redirect = moment.event, isAnswered { continue }
+            events.append(line(moment, of: exchange))
+        }
+        return load(began: exchange.began, events: events, lostEvents: 0)
+    }
+
+    private static func started(_ exchange: Exchange) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init(name: "url", value: .string(exchange.url.redacted)), .init(name: "method", value: .string(exchange.method.rawValue)),
+            .init(name: "handler", value: .null),
+        ]
+        if let body = exchange.body { members.append(.init(name: "body", value: .string(Data(body).base64EncodedString()))) }
+        return .object(members)
+    }
+
+    private static func line(_ moment: Exchange.Moment, of exchange: Exchange) -> JSONValue {
+        func line(_ name: String, _ members: JSONValue) -> JSONValue { EventWords.line(name, moment.time, members) }
+        return switch moment.event {
+        case .interim(let response): line("interim", EventWords.interim(response))
+        case .redirect(let url, let response): line("redirect", EventWords.redirect(to: url, response))
+        case .response(let response): line("response", EventWords.response(response))
+        case .data(let kept, let count): line("data", EventWords.data(kept, count: count))
+        case .trailers(let fields): line("trailers", ["headers": FieldList(fields).json])
+        case .finished: line("finished", EventWords.finished(bytes: Int64(exchange.payload.count), redirects: 0))
+        case .failed(let error): line("failed", ["code": .string(error.name), "message": .string(error.description)])
+        case .brokenOff(let reason): line("failed", ["code": .null, "message": .string(reason)])
+        }
+    }
+}

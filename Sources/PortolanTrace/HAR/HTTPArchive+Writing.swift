@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+package import PortolanJSON
+
+/// Exchanges as HAR 1.2: an entry for each, those that were redirected among them. Where the protocol has no status it is 0.
+///
+/// What says who the caller is (`Authorization`, `Cookie`, `Proxy-Authorization`) is left out; the fields of a request are those that the caller gave
+/// it. Members beside the standard's, as it allows them: `_error` is the code of a failure, whose message is the entry's comment; `_encoding` is
+/// `base64` where a body that was sent is no text; `_codings` are those that a body still carries.
+///
+/// Source: HTTP Archive 1.2 Spec (Jan Odvarko)
+package enum HTTPArchive {
+    package static func value(of exchanges: [Exchange]) -> JSONValue {
+        [
+            "log": [
+                "version": "1.2", "creator": ["name": "Portolan", "version": .string(portolanVersion)],
+                "entries": .array(exchanges.map(entry)),
+            ]
+        ]
+    }
+
+    package static func entry(_ exchange: Exchange) -> JSONValue {
+        let report = exchange.timings?.report
+        let version = report.map { $0.networkProtocol == "h2" ? "HTTP/2" : $0.networkProtocol.uppercased() } ?? ""
+        var members: [JSONValue.Member] = [
+            .init(name: "startedDateTime", value: .string(exchange.began.timestamp)),
+            .init(name: "time", value: .milliseconds(exchange.end)),
+            .init(name: "request", value: request(exchange, version)),
+            .init(name: "response", value: response(exchange, version)),
+            .init(name: "cache", value: .object([])),
+            .init(name: "timings", value: timings(exchange)),
+        ]
+        if let address = report?.remoteAddress?.split(separator: ":").dropLast().joined(separator: ":") {
+            members.append(.init(name: "serverIPAddress", value: .string(address.filter { $0 != "[" && $0 != "]" })))
+        }
+        switch exchange.moments.last?.event {
+        case .failed(let error):
+            members.append(.init(name: "_error", value: .string(error.name)))
+            members.append(.init(name: "comment", value: .string(error.description)))
+        case .brokenOff(let reason):
+            members.append(.init(name: "comment", value: .string(reason)))
+        default: break
+        }
+        return .object(members)
+    }
+
+    private static func request(_ exchange: Exchange, _ version: String) -> JSONValue {
+        let query = (exchange.url.query ?? "").split(separator: "&").map { pair -> JSONValue in
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(PercentEncoding.decode)
+            return ["name": .string(parts.first ?? ""), "value": .string(parts.count > 1 ? parts[1] : "")]
+        }
+        var members: [JSONValue.Member] = [
+            .init(name: "method", value: .string(exchange.method.rawValue)),
+            .init(name: "url", value: .string(exchange.url.withoutFragment.redacted)),
+            .init(name: "httpVersion", value: .string(version)),
+            .init(name: "cookies", value: []),
+            .init(name: "headers", value: fields(FieldList(exchange.fields))),
+            .init(name: "queryString", value: .array(query)),
+            .init(name: "headersSize", value: .integer(-1)),
+            .init(name: "bodySize", value: .integer(exchange.bodyLength ?? -1)),
+        ]
+        if let body = exchange.body {
+            var data = [JSONValue.Member(name: "mimeType", value: .string(exchange.fields[.contentType] ?? ""))]
+            data += text(body, marking: "_encoding")
+            members.append(.init(name: "postData", value: .object(data)))
+        }
+        return .object(members)
+    }
+
+    private static func response(_ exchange: Exchange, _ version: String) -> JSONValue {
+        let response = exchange.response
+        let (body, size) = exchange.payload
+        var content: [JSONValue.Member] = [
+            .init(name: "size", value: .integer(size)),
+            .init(name: "mimeType", value: .string(response?.mimeType?.description ?? "")),
+        ]
+        content += text(body, marking: "encoding")
+        if let codings = response?.remainingContentCodings, !codings.isEmpty {
+            content.append(.init(name: "_codings", value: .array(codings.map(JSONValue.string))))
+        }
+        if body.count < size { content.append(.init(name: "comment", value: .string("the first \(body.count) bytes"))) }
+        return [
+            "status": .integer(response?.status?.code ?? 0), "statusText": .string(response?.status?.reasonPhrase ?? ""),
+            "httpVersion": .string(version), "cookies": [], "headers": fields(response.map { FieldList(of: $0) } ?? FieldList([:])),
+            "content": .object(content), "redirectURL": .string(exchange.redirect?.redacted ?? ""), "headersSize": .integer(-1),
+            "bodySize": .integer(-1),
+        ]
+    }
+
+    /// Bytes as text where they are UTF-8, else in base64, which the member `marking` says.
+    private static func text(_ bytes: [UInt8], marking: String) -> [JSONValue.Member] {
+        if let text = String(validating: bytes, as: UTF8.self) { return [.init(name: "text", value: .string(text))] }
+        return [
+            .init(name: "text", value: .string(Data(bytes).base64EncodedString())), .init(name: marking, value: "base64"),
+        ]
+    }
+
+    private static func fields(_ list: FieldList) -> JSONValue {
+        .array(
+            list.pairs.filter { !FieldList.credentials.contains($0.name) }.map { ["name": .string($0.name), "value": .string($0.value)] })
+    }
+
+    /// In milliseconds; -1: the phase was not gone through.
+    private static func timings(_ exchange: Exchange) -> JSONValue {
+        func time(_ duration: Duration?) -> JSONValue { duration.map { .milliseconds($0) } ?? .integer(-1) }
+        guard let timings = exchange.timings else {
+            return ["send": .integer(0), "wait": .milliseconds(exchange.end), "receive": .integer(0)]
+        }
+        let connecting = timings.connecting.map { $0 + (timings.securing ?? .zero) }
+        return [
+            "blocked": time(timings.waiting), "dns": time(timings.nameLookUp), "connect": time(connecting), "ssl": time(timings.securing),
+            "send": .milliseconds(timings.sending ?? .zero), "wait": .milliseconds(timings.answering ?? .zero),
+            "receive": .milliseconds(timings.receiving ?? .zero),
+        ]
+    }
+}
+
+extension Double {
+    /// Seconds since 1970 as RFC 3339 has it, with milliseconds, in UTC.
+    package var timestamp: String {
+        Date(timeIntervalSince1970: self).formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+
+    /// Seconds since 1970; `nil` where the text is no time as RFC 3339 has it.
+    init?(timestamp: String) {
+        // `try?` because times are written with or without a fraction, which is told apart by trying.
+        let styles = [Date.ISO8601FormatStyle(includingFractionalSeconds: true), Date.ISO8601FormatStyle()]
+        guard let date = styles.lazy.compactMap({ try? $0.parse(timestamp) }).first else { return nil }
+        self = date.timeIntervalSince1970
+    }
+}
