@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanJSON
+
+/// What only tells how the bytes came (steps, metrics, challenges, loads inside) is passed over, and so is what this release does not know.
+extension EventTrace {
+    static func exchanges(in document: Place) throws(Place.Problem) -> [Exchange] {
+        var exchanges: [Exchange] = []
+        for load in try document.required("loads").elements() {
+            // `try?` because nothing is played by the time of day.
+            let began = (try? load["began"]?.text()).flatMap { Double(timestamp: $0) } ?? 0
+            var reading = LoadReading(began: began)
+            for event in try load.required("events").elements() { try reading.read(event) }
+            exchanges += try reading.end(losing: try load["lostEvents"]?.count() ?? 0)
+        }
+        return exchanges
+    }
+}
+
+/// The exchanges of one load, as its events tell them.
+private struct LoadReading {
+    /// Seconds since 1970.
+    let began: Double
+    private var exchanges: [Exchange] = []
+    private var current: Exchange?
+    /// When the current exchange began, since the load did.
+    private var start = Duration.zero
+    private var hasResponse = false
+    /// The request that a redirect led to, until another event shows that it was made.
+    private var successor: (method: HTTPRequest.Method, url: URLRecord, start: Duration)?
+
+    init(began: Double) { self.began = began }
+
+    mutating func read(_ event: Place) throws(Place.Problem) {
+        let time = try event["time"]?.milliseconds() ?? .zero
+        let name = try event.required("event")
+        switch try name.text() {
+        case "started": try begin(event, at: time)
+        case "redirect": try noteRedirect(event, at: time)
+        case "interim": try note(.interim(try head(event)), event, at: time)
+        case "response": try noteResponse(event, at: time)
+        case "data": try noteData(event, at: time)
+        case "trailers": try note(.trailers(try event.listedFields()), event, at: time)
+        case "finished": try end(.finished, event, at: time)
+        case "failed", "retry":
+            // What failed before it began, as with a URL that is none, is no exchange.
+            if current != nil || successor != nil { try end(try failure(event), event, at: time) }
+        default: break
+        }
+    }
+
+    /// - Parameter lost: how many events are missing at the end.
+    mutating func end(losing lost: Int) throws(Place.Problem) -> [Exchange] {
+        if lost > 0, let last = exchanges.indices.last, current == nil { current = exchanges.remove(at: last) }
+        if var exchange = current {
+            exchange.note(.brokenOff(lost > 0 ? "\(lost) events are missing in it" : "its end is missing"), at: exchange.end)
+            exchanges.append(exchange)
+        }
+        return exchanges
+    }
+
+    private mutating func begin(_ event: Place, at time: Duration) throws(Place.Problem) {
+        if let unended = current { exchanges.append(unended) }
+        let method = try event.required("method")
+        guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is no method") }
+        var exchange = Exchange(name, try event.required("url").url(), began: began + time / .seconds(1))
+        if let body = event["body"] { exchange.body = try body.base64() }
+        (current, start, hasResponse, successor) = (exchange, time, false, nil)
+    }
+
+    /// The exchange that an event belongs to.
+    private mutating func open(for event: Place) throws(Place.Problem) {
+        if let (method, url, start) = successor {
+            current = Exchange(method, url, began: began + start / .seconds(1))
+            (self.start, hasResponse, successor) = (start, false, nil)
+        }
+        guard current != nil else { throw event.problem("stands where no load has begun, or after its end") }
+    }
+
+    private mutating func note(_ happening: Exchange.Event, _ event: Place, at time: Duration) throws(Place.Problem) {
+        try open(for: event)
+        current?.note(happening, at: max(.zero, time - start))
+    }
+
+    private mutating func end(_ happening: Exchange.Event, _ event: Place, at time: Duration) throws(Place.Problem) {
+        if case .finished = happening, current != nil, !hasResponse { throw event.problem("ends a load that has no response") }
+        try note(happening, event, at: time)
+        if let ended = current.take() { exchanges.append(ended) }
+    }
+
+    private mutating func noteRedirect(_ event: Place, at time: Duration) throws(Place.Problem) {
+        try open(for: event)
+        guard var exchange = current, !hasResponse else { throw event.problem("stands after the response") }
+        let target = try event.required("url").url()
+        let response = try head(event)
+        exchange.note(.redirect(to: target, response), at: max(.zero, time - start))
+        exchanges.append(exchange)
+        let next = Request(url: exchange.url, method: exchange.method).redirected(to: target, status: response.status)
+        (current, successor) = (nil, (next.method, target, time))
+    }
+
+    private mutating func noteResponse(_ event: Place, at time: Duration) throws(Place.Problem) {
+        try open(for: event)
+        var response = try head(event)
+        let mime = try event["mime"]?.text()
+        response.mimeType = mime.flatMap { MIMEType(parsing: $0) }
+        response.textEncodingName = try event["encoding"]?.text() ?? response.mimeType?.charset
+        response.expectedLength = try event["length"]?.count().map(Int64.init)
+        if let codings = event["codings"] {
+            var names: [String] = []
+            for coding in try codings.elements() { names.append(try coding.text()) }
+            response.remainingContentCodings = names
+        }
+        hasResponse = true
+        try note(.response(response), event, at: time)
+    }
+
+    private mutating func noteData(_ event: Place, at time: Duration) throws(Place.Problem) {
+        try open(for: event)
+        guard hasResponse else { throw event.problem("stands before the response") }
+        let kept = try event["base64"]?.base64() ?? []
+        let count = try event.required("bytes").count() ?? 0
+        guard kept.count <= count else { throw event.problem("has more bytes than it says") }
+        try note(.data(kept, count: count), event, at: time)
+    }
+
+    private func failure(_ event: Place) throws(Place.Problem) -> Exchange.Event {
+        let message = try event["message"]?.text() ?? "the load failed"
+        // Without a code it was the caller who ended it.
+        guard let code = event["code"] else { return .brokenOff(message) }
+        guard let error = LoadError(named: try code.text(), message: message) else { throw code.problem("is no code of an error") }
+        return .failed(error)
+    }
+
+    /// Status and fields.
+    private func head(_ event: Place) throws(Place.Problem) -> Response {
+        guard let url = current?.url else { throw event.problem("stands where no load has begun, or after its end") }
+        var response = Response(url: try event["url"]?.url() ?? url)
+        if try event["event"]?.text() == "redirect" { response.url = url }
+        response.fields = try event.listedFields()
+        if let status = event["status"], let code = try status.count() {
+            guard (100...999).contains(code) else { throw status.problem("has to be a status from 100 to 999") }
+            response.status = HTTPResponse.Status(code: code, reasonPhrase: try event["reason"]?.text() ?? "")
+        }
+        return response
+    }
+}
+
+extension Place {
+    /// Pairs of a name and a value.
+    fileprivate func listedFields() throws(Problem) -> HTTPFields {
+        var fields = HTTPFields()
+        for field in try self["headers"]?.elements() ?? [] {
+            let pair = try field.elements()
+            guard pair.count == 2, fields.append(recorded: try pair[0].text(), try pair[1].text()) else {
+                throw field.problem("is no field that HTTP could have")
+            }
+        }
+        return fields
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanJSON
+
+/// What programs that write such files leave out, or write otherwise, is read as they mean it: Chromium gives the cause of a failure as `_error` of the
+/// response, fields that repeat as one with line breaks, and those of HTTP/2 that begin with a colon; many files have no bodies.
+extension HTTPArchive {
+    static func exchanges(in document: Place) throws(Place.Problem) -> [Exchange] {
+        let log = try document.required("log")
+        // Of the others it is not known that a comment is the reason of a failure, and that the text is the bytes that came.
+        let isOwn = try log["creator"]?["name"]?.text() == "Portolan"
+        var exchanges: [Exchange] = []
+        for entry in try log.required("entries").elements() { exchanges.append(try exchange(entry, isOwn: isOwn)) }
+        return exchanges
+    }
+
+    private static func exchange(_ entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange {
+        var exchange = try request(entry)
+        let answer = entry["response"]
+        var (response, end) = (try answer?.response(for: exchange.url) ?? Response(url: exchange.url), try end(of: entry, isOwn: isOwn))
+        let body = try answer?["content"]?.body(of: exchange.method, response, isOwn: isOwn) ?? ArchivedBody()
+        let times = try times(of: entry)
+        if case .finished = end, let gap = body.gap { end = .brokenOff(gap) }
+        let isWhole = if case .finished = end { true } else { false }
+        // Without a status there was no answer before a failure, unless there are bytes of it.
+        if response.status != nil || isWhole || body.count > 0 {
+            if let declared = body.declared { response.declare(declared) }
+            response.settleLength(bodyCount: body.bytes.count, isWhole: isWhole, hasBody: exchange.method != .head)
+            if let target = try answer?.redirect(from: exchange.url, response) {
+                exchange.note(.redirect(to: target, response), at: times.response)
+            }
+            exchange.note(.response(response), at: times.response)
+            exchange.note(body.bytes, from: times.response, to: times.end, count: body.count)
+        }
+        exchange.note(end, at: times.end)
+        return exchange
+    }
+
+    private static func request(_ entry: Place) throws(Place.Problem) -> Exchange {
+        let request = try entry.required("request")
+        let (name, text) = (try request.required("method"), try request.required("url"))
+        guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is no method") }
+        let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because nothing is played by it
+        var exchange = Exchange(method, try text.url(), began: began)
+        exchange.fields = try request.fields()
+        guard let data = request["postData"], let sent = data["text"] else { return exchange }
+        let bytes = try sent.bytes(encoding: data["_encoding"] ?? data["encoding"])
+        // What stands for bytes that are no text can't be told from others.
+        if !(try sent.text()).contains("\u{FFFD}") { exchange.body = bytes }
+        exchange.bodyLength = Int64(bytes.count)
+        return exchange
+    }
+
+    /// How the load ended. A comment without a code is why it broke off, in an archive of one's own; in others it is anybody's word, and says why there
+    /// is no answer where there is none.
+    private static func end(of entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange.Event {
+        let status = try entry["response"]?["status"]?.count() ?? 0
+        let comment = try entry["comment"]?.text()
+        if let name = try (entry["_error"] ?? entry["response"]?["_error"])?.text(), !name.isEmpty {
+            let message = comment ?? name
+            return .failed(LoadError(named: name, message: message) ?? LoadError(.init(chromium: name), message: message))
+        }
+        if isOwn { return comment.map { .brokenOff($0) } ?? .finished }
+        let url = try entry["request"]?["url"]?.text() ?? ""
+        guard status == 0, comment != nil || url.lowercased().hasPrefix("http") else { return .finished }
+        return .failed(LoadError(.connectionLost, message: comment ?? "the recording has no answer, nor says why"))
+    }
+
+    /// When the response came, and when the end, since the exchange's start.
+    private static func times(of entry: Place) throws(Place.Problem) -> (response: Duration, end: Duration) {
+        let total = try entry["time"]?.milliseconds() ?? .zero
+        guard let timings = entry["timings"] else { return (total, total) }
+        var before = Duration.zero
+        // The handshake of TLS is part of `connect`.
+        for phase in ["blocked", "dns", "connect", "send", "wait"] { before += try timings[phase]?.milliseconds() ?? .zero }
+        return (before, max(total, before + (try timings["receive"]?.milliseconds() ?? .zero)))
+    }
+}
+
+extension LoadError.Code {
+    /// The code for an error of Chromium's (`net_error_list.h`).
+    fileprivate init(chromium name: String) {
+        let codes: [(part: String, code: Self)] = [
+            ("NAME_NOT_RESOLVED", .nameNotFound), ("NAME_RESOLUTION", .nameNotFound), ("TIMED_OUT", .timedOut), ("ABORTED", .cancelled),
+            ("CERT_", .secureConnectionFailed), ("SSL_", .secureConnectionFailed), ("TOO_MANY_REDIRECTS", .tooManyRedirects),
+            ("CONTENT_DECODING", .decodingFailed), ("CONTENT_LENGTH_MISMATCH", .truncated), ("INCOMPLETE_CHUNKED", .truncated),
+            ("CONNECTION_REFUSED", .cannotConnect), ("CONNECTION_FAILED", .cannotConnect), ("ADDRESS_", .cannotConnect),
+            ("INTERNET_DISCONNECTED", .cannotConnect), ("PROXY_", .cannotConnect), ("TUNNEL_", .cannotConnect),
+            ("INVALID_RESPONSE", .badResponse), ("INVALID_HTTP", .badResponse), ("EMPTY_RESPONSE", .connectionLost),
+            ("FILE_NOT_FOUND", .notFound), ("ACCESS_DENIED", .accessDenied), ("UNKNOWN_URL_SCHEME", .unsupportedScheme),
+        ]
+        self = codes.first { name.contains($0.part) }?.code ?? .connectionLost
+    }
+}

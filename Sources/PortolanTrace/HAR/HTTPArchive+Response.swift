@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanJSON
+
+/// A body as an archive has it.
+struct ArchivedBody {
+    var bytes: [UInt8] = []
+    /// How many came.
+    var count = 0
+    /// Why it is not the whole body.
+    var gap: String?
+    /// What the bytes are, where that is not what the response says.
+    var declared: MIMEType?
+}
+
+extension Place {
+    func response(for url: URLRecord) throws(Problem) -> Response {
+        var response = Response(url: url)
+        if let status = self["status"], let code = try status.count(), code > 0 {
+            guard (100...999).contains(code) else { throw status.problem("has to be 0 or a status from 100 to 999") }
+            response.status = HTTPResponse.Status(code: code, reasonPhrase: try self["statusText"]?.text() ?? "")
+        }
+        response.fields = try fields()
+        let content = self["content"]
+        // Chromium writes `x-unknown` where there is none.
+        response.mimeType =
+            try content?["mimeType"]?.text().archivedMIMEType ?? MIMEType(extractedFrom: response.fields)
+        response.textEncodingName = response.mimeType?.charset
+        if let codings = content?["_codings"] {
+            var names: [String] = []
+            for coding in try codings.elements() { names.append(try coding.text()) }
+            response.remainingContentCodings = names
+        }
+        return response
+    }
+
+    /// Where a redirect leads; `nil` where the response is none, or says so in a way that can't be read, which the loader judges.
+    func redirect(from url: URLRecord, _ response: Response) throws(Problem) -> URLRecord? {
+        let told = try self["redirectURL"]?.text() ?? ""
+        if case .url(let target) = RedirectTarget(of: response) { return target }
+        // Without a status it is one of another protocol; with one the URL may be that of a Location that is no redirect.
+        guard !told.isEmpty, response.status == nil || [301, 302, 303, 307, 308].contains(response.status?.code) else { return nil }
+        do throws(URLSyntaxError) {
+            return try URLRecord(parsing: told, relativeTo: url)
+        } catch {
+            throw problem("has a redirectURL that is none: \(error)")
+        }
+    }
+
+    func fields() throws(Problem) -> HTTPFields {
+        var fields = HTTPFields()
+        for field in try self["headers"]?.elements() ?? [] {
+            let (name, value) = (try field.required("name").text(), try field["value"]?.text() ?? "")
+            guard fields.append(recorded: name, value) else { throw field.problem("is no field that HTTP could have") }
+        }
+        return fields
+    }
+
+    /// - Parameter encoding: says `base64` where the text is that.
+    func bytes(encoding: Place?) throws(Problem) -> [UInt8] {
+        let text = try text()
+        switch try encoding?.text() {
+        case nil, "": return Array(text.utf8)
+        case "base64": return try base64()
+        case let other?: throw (encoding ?? self).problem("is '\(other)'; only base64 is known")
+        }
+    }
+
+    /// The content of a response.
+    ///
+    /// - Parameter isOwn: the text is the very bytes that came. A browser's is what it made of them.
+    func body(of method: HTTPRequest.Method, _ response: Response, isOwn: Bool) throws(Problem) -> ArchivedBody {
+        let size = try self["size"]?.count() ?? 0
+        if method == .head || [204, 304].contains(response.status?.code) { return ArchivedBody() }
+        let comment = try self["comment"]?.text()
+        guard let text = self["text"] else {
+            guard size > 0 else { return ArchivedBody() }
+            return ArchivedBody(count: size, gap: "it has none of the \(size) bytes" + (comment.map { " ('\($0)')" } ?? ""))
+        }
+        var body = ArchivedBody(bytes: try text.bytes(encoding: self["encoding"]))
+        body.count = body.bytes.count
+        let isText = self["encoding"] == nil && !isOwn
+        let isASCII = body.bytes.allSatisfy { $0 < 0x80 }
+        if isText, !isASCII, let type = response.mimeType, type.charset?.lowercased() ?? "utf-8" != "utf-8" {
+            // It was read as Unicode, and is UTF-8 here.
+            body.declared = type.declaringUTF8
+        }
+        // What a browser has decoded may be longer or shorter in UTF-8.
+        let isExact = !isText || (isASCII && response.mimeType?.charset?.lowercased().hasPrefix("utf-16") != true)
+        if isExact, body.count < size {
+            body.gap = "it has the first \(body.count) bytes of \(size)"
+            body.count = size
+        }
+        return body
+    }
+}
+
+extension String {
+    fileprivate var archivedMIMEType: MIMEType? { self == "x-unknown" ? nil : MIMEType(parsing: self) }
+}
+
+extension MIMEType {
+    fileprivate var declaringUTF8: MIMEType {
+        let others = parameters.filter { $0.name != "charset" }.map { ";\($0.name)=\"\($0.value.filter { $0 != "\"" && $0 != "\\" })\"" }
+        return MIMEType(parsing: essence + others.joined() + ";charset=utf-8") ?? self
+    }
+}
+
+extension Response {
+    mutating func declare(_ type: MIMEType) {
+        (mimeType, textEncodingName) = (type, type.charset)
+        fields[.contentType] = type.description
+    }
+
+    /// Announces the body's length where the response did, in a way that the recorded body keeps to. Content-Length is that of the bytes on the wire,
+    /// which a content coding may have changed since; where it is wrong without one, it goes.
+    ///
+    /// - Parameters:
+    ///   - isWhole: no more bytes came than are recorded.
+    ///   - hasBody: the length is that of a body that comes.
+    mutating func settleLength(bodyCount: Int, isWhole: Bool, hasBody: Bool) {
+        guard status != nil else {
+            if isWhole { expectedLength = Int64(bodyCount) }
+            return
+        }
+        guard let length = fields[.contentLength].flatMap({ Int64($0) }), !fields.contains(.contentEncoding) else { return }
+        if length == bodyCount || !hasBody || (!isWhole && length > bodyCount) {
+            expectedLength = length
+        } else if bodyCount > 0 {
+            fields[.contentLength] = nil
+        }
+    }
+}
+
+extension Exchange {
+    /// Adds the body in pieces, so that a slow reader can pause between them, spread over the time that it took.
+    mutating func note(_ bytes: [UInt8], from start: Duration, to end: Duration, count: Int) {
+        let size = 64 << 10
+        let pieces = max(1, (bytes.count + size - 1) / size)
+        guard count > 0 else { return }
+        for piece in 0..<pieces {
+            let kept = Array(bytes[piece * size..<min(bytes.count, (piece + 1) * size)])
+            let isLast = piece == pieces - 1
+            note(.data(kept, count: isLast ? count - piece * size : kept.count), at: start + (end - start) * (piece + 1) / pieces)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Synchronization
+
+/// How a request is answered.
+enum ReplayedLoad {
+    case played(any ProtocolLoad)
+    /// By the handler behind; what it reports is written down.
+    case recorded(any ProtocolLoad, ExchangeRecord)
+}
+
+/// A load of a ``ReplayHandler``: which answer it gets is decided when it starts, once it is known what it sends.
+final class ReplayLoad: ProtocolLoad {
+    private struct State {
+        var load: (any ProtocolLoad)?
+        var record: ExchangeRecord?
+        var isStopped = false
+    }
+
+    private let request: Request
+    private let handler: ReplayHandler
+    private let client: any ProtocolClient
+    private let state = Mutex(State())
+
+    init(_ request: Request, handler: ReplayHandler, client: any ProtocolClient) {
+        (self.request, self.handler, self.client) = (request, handler, client)
+    }
+
+    func startLoading() {
+        guard handler.needsBody(of: request) else { return start(sending: .unknown) }
+        BodyCollector.collect(request.body) { [self] bytes in start(sending: bytes.map { .bytes($0) } ?? .unknown) }
+    }
+
+    func stopLoading() {
+        let (load, record) = state.withLock { state in
+            state.isStopped = true
+            return (state.load.take(), state.record.take())
+        }
+        record?.stop()
+        load?.stopLoading()
+    }
+
+    func resumeLoading() { state.withLock { $0.load }?.resumeLoading() }
+
+    private func start(sending sent: AnswerShelf.Sent) {
+        guard !state.withLock({ $0.isStopped }) else { return }
+        let load: any ProtocolLoad
+        var record: ExchangeRecord?
+        switch handler.load(for: request, sending: sent, client: client) {
+        case .played(let played): load = played
+        case .recorded(let next, let written): (load, record) = (next, written)
+        }
+        let starts = state.withLock { state in
+            if !state.isStopped { (state.load, state.record) = (load, record) }
+            return !state.isStopped
+        }
+        if starts { load.startLoading() }
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Logging
+import PortolanCore
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanTrace
+
+/// What each mode loads, and what its file holds then.
+@Suite(.timeLimit(.minutes(2))) struct ModeTests {
+    /// Counts what it is asked for, and answers with how often.
+    private final class Source: Sendable {
+        let asked = Mutex<[String]>([])
+
+        var handler: StubHandler {
+            StubHandler { [self] request in
+                asked.withLock { $0.append(request.url.description) }
+                switch request.url.path {
+                case "redirect": return .redirect(to: try URLRecord(parsing: "x:there"))
+                case "fails": throw LoadError(.nameNotFound, message: "no such name")
+                default:
+                    var answer = StubAnswer.pieces([[0xFF, 0x00], Array("loaded \(request.url.path)".utf8)])
+                    answer.mimeType = MIMEType(parsing: "a/b")
+                    answer.fields = [.age: "1", .setCookie: "id=hidden"]
+                    return answer
+                }
+            }
+        }
+    }
+
+    private let source = Source()
+
+    private func loader(_ replay: ReplayHandler) -> Loader {
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [replay, source.handler]
+        configuration.logger.logLevel = .critical
+        return Loader(configuration: configuration, registry: ProtocolRegistry())
+    }
+
+    private func events(_ url: String, _ replay: ReplayHandler, method: HTTPRequest.Method = .get, body: Body? = nil) throws
+        -> [RecordingDelegate.Event]
+    {
+        let delegate = RecordingDelegate()
+        loader(replay).task(for: try Request(url, method: method, body: body), delegate: delegate).resume()
+        return delegate.events
+    }
+
+    private func recording(of urls: String...) throws -> Recording {
+        let replay = ReplayHandler(Recording(), mode: .record)
+        for url in urls { _ = try events(url, replay) }
+        return replay.recording
+    }
+
+    private func urls(_ recording: Recording) -> [String] { recording.exchanges.map(\.url.description) }
+
+    /// The events in the tests' words, with the body in one piece, as HAR keeps it.
+    private func whole(_ events: [RecordingDelegate.Event]) -> [RecordingDelegate.Event] {
+        events.reduce(into: []) { whole, event in
+            if case .data(let bytes) = event, case .data(let before)? = whole.last {
+                whole[whole.count - 1] = .data(before + bytes)
+            } else {
+                whole.append(event)
+            }
+        }
+    }
+
+    @Test(arguments: Recording.Form.allCases, ["x:plain", "x:redirect", "x:fails"])
+    func whatWasRecordedIsPlayedTheSame(form: Recording.Form, url: String) throws {
+        let recorder = ReplayHandler(Recording(), mode: .record)
+        let loaded = try events(url, recorder)
+        let bytes = recorder.recording.bytes(as: form)
+        let asked = source.asked.withLock { $0.count }
+        let played = try events(url, ReplayHandler(try Recording(parsing: bytes)))
+        #expect(form == .json ? played == loaded : played == whole(loaded))
+        #expect(source.asked.withLock { $0.count } == asked)
+        #expect(!String(decoding: bytes, as: UTF8.self).contains("id=hidden"))
+    }
+
+    @Test(arguments: Recording.Form.allCases) func responsesAreTheSame(form: Recording.Form) async throws {
+        let bytes = try recording(of: "x:plain").bytes(as: form)
+        let (body, response) = try await loader(ReplayHandler(try Recording(parsing: bytes))).data(for: try Request("x:plain"))
+        #expect(Array(body) == [0xFF, 0x00] + Array("loaded plain".utf8))
+        #expect(response.mimeType?.description == "a/b" && response.fields[.age] == "1" && response.expectedLength == 14)
+    }
+
+    @Test func strictLoadsNothing() throws {
+        let replay = ReplayHandler(try recording(of: "x:one"))
+        #expect(try events("x:two", replay) == [.failed(.notFound)])
+        #expect(source.asked.withLock { $0 } == ["x:one"] && replay.recording.count == 1)
+    }
+
+    @Test(arguments: Recording.Form.allCases) func fillLoadsWhatIsMissingAndAddsIt(form: Recording.Form) throws {
+        let read = try Recording(parsing: recording(of: "x:one").bytes(as: form))
+        let replay = ReplayHandler(read, mode: .fill)
+        for url in ["x:one", "x:redirect", "x:fails"] { _ = try events(url, replay) }
+        #expect(source.asked.withLock { $0 } == ["x:one", "x:redirect", "x:there", "x:fails"])
+        #expect(urls(replay.recording) == ["x:one", "x:redirect", "x:there", "x:fails"])
+        let filled = try Recording(parsing: replay.recording.bytes(as: form))
+        #expect(urls(filled) == ["x:one", "x:redirect", "x:there", "x:fails"])
+        #expect(try events("x:fails", ReplayHandler(filled)) == [.failed(.nameNotFound)])
+    }
+
+    @Test func fillLoadsAnewWhatWasRecordedInPart() throws {
+        var part = try recording(of: "x:one")
+        var exchange = Exchange(.get, try URLRecord(parsing: "x:two"), began: 0)
+        exchange.note(.response(Response(url: exchange.url)), at: .zero)
+        exchange.note(.brokenOff("interrupted"), at: .zero)
+        part.add(exchange)
+        let replay = ReplayHandler(try Recording(parsing: part.bytes(as: .json)), mode: .fill)
+        #expect(try events("x:two", replay).last == .finished)
+        #expect(source.asked.withLock { $0 } == ["x:one", "x:two"])
+        // The whole one is played, though the other one stands first.
+        let filled = try Recording(parsing: replay.recording.bytes(as: .json))
+        #expect(filled.count == 3)
+        #expect(try events("x:two", ReplayHandler(filled)).last == .finished)
+    }
+
+    @Test func recordLoadsEverythingAnew() throws {
+        let replay = ReplayHandler(try recording(of: "x:one", "x:two"), mode: .record)
+        _ = try events("x:two", replay)
+        #expect(source.asked.withLock { $0 } == ["x:one", "x:two", "x:two"])
+        #expect(urls(replay.recording) == ["x:two"] && replay.recording.form == nil)
+    }
+
+    @Test func whatTheCallerStopsIsNotRecorded() throws {
+        let replay = ReplayHandler(Recording(), mode: .record)
+        let delegate = RecordingDelegate { event, task in
+            if case .data = event { task.cancel() }
+            return .keepGoing
+        }
+        loader(replay).task(for: try Request("x:one"), delegate: delegate).resume()
+        #expect(delegate.events.last == .failed(.cancelled) && replay.recording.count == 0)
+    }
+
+    @Test func bodiesThatAreSentAreRecordedAndTellRequestsApart() throws {
+        let replay = ReplayHandler(Recording(), mode: .record)
+        for bytes in [Array("a=1".utf8), [0xFF, 0xFE]] { _ = try events("x:form", replay, method: .post, body: .bytes(bytes)) }
+        for form in Recording.Form.allCases {
+            let read = try Recording(parsing: replay.recording.bytes(as: form))
+            #expect(read.exchanges.map(\.body) == [Array("a=1".utf8), [0xFF, 0xFE]])
+            #expect(try events("x:form", ReplayHandler(read), method: .post, body: .bytes([1])) == [.failed(.notFound)])
+            #expect(try events("x:form", ReplayHandler(read), method: .post, body: .bytes([0xFF, 0xFE])).last == .finished)
+        }
+    }
+
+    @Test func ofALargeBodyTheBeginningIsKept() throws {
+        let piece = [UInt8](repeating: 7, count: 3 << 20)
+        let large = StubHandler { _ in .pieces(Array(repeating: piece, count: 6)) }
+        let replay = ReplayHandler(Recording(), mode: .record)
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [replay, large]
+        let delegate = RecordingDelegate()
+        Loader(configuration: configuration, registry: ProtocolRegistry()).task(for: try Request("x:large"), delegate: delegate).resume()
+        #expect(delegate.body.count == 18 << 20)
+        #expect(replay.recording.exchanges.first?.gap == "it has the first 16777216 bytes of 18874368")
+    }
+
+    @Test(arguments: Recording.Form.allCases) func whatWasKeptInPartIsReadAsThat(form: Recording.Form) throws {
+        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
+        exchange.note(.response(Response(url: exchange.url)), at: .zero)
+        exchange.note(.data([0xFF, 2], count: 5), at: .zero)
+        exchange.note(.finished, at: .zero)
+        recording.add(exchange)
+        let read = try Recording(parsing: recording.bytes(as: form))
+        #expect(read.exchanges.first?.gap == "it has the first 2 bytes of 5")
+        #expect(try events("x:y", ReplayHandler(read)).last == .failed(.truncated))
+    }
+
+    /// Failures in the middle of a body, and loads that somebody else broke off.
+    @Test(arguments: Recording.Form.allCases, [true, false]) func howItEndedIsRead(form: Recording.Form, failed: Bool) throws {
+        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
+        exchange.note(.response(Response(url: exchange.url)), at: .zero)
+        exchange.note(.data([0xFF, 2], count: 2), at: .zero)
+        exchange.note(failed ? .failed(LoadError(.ioFailed, message: "bad disk")) : .brokenOff("interrupted"), at: .zero)
+        recording.add(exchange)
+        let played = try events("x:y", ReplayHandler(try Recording(parsing: recording.bytes(as: form))))
+        #expect(played == [.response(exchange.url), .data([0xFF, 2]), .failed(failed ? .ioFailed : .truncated)])
+    }
+}

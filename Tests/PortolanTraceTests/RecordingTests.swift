@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@testable import PortolanTrace
+
+/// What files are read as recordings, and what is said of others.
+@Suite(.timeLimit(.minutes(2))) struct RecordingTests {
+    private static func exchanges(_ text: String) throws -> [Exchange] { try Recording(parsing: Array(text.utf8)).exchanges }
+
+    @Test(arguments: [(Archives.chromium, 4), (Archives.firefox, 5), (Archives.least, 1), (Archives.events, 4)])
+    func filesOfOthersAreRead(text: String, count: Int) throws {
+        let recording = try Recording(parsing: Array(text.utf8))
+        #expect(recording.count == count)
+        #expect(recording.form == (text == Archives.events ? .json : .har))
+        #expect(try Recording(parsing: [0xEF, 0xBB, 0xBF] + Array(text.utf8)).count == count)
+    }
+
+    @Test(arguments: [Archives.chromium, Archives.least, Archives.events])
+    func whatIsCutOffIsAnError(text: String) {
+        let bytes = Array(text.utf8)
+        for length in bytes.indices {
+            #expect(throws: RecordingError.self, "\(length) bytes") { try Recording(parsing: Array(bytes[..<length])) }
+        }
+    }
+
+    /// Whatever a byte becomes, it is read or refused.
+    @Test(arguments: [Archives.chromium, Archives.firefox, Archives.least, Archives.events])
+    func whatIsChangedIsNoTrap(text: String) throws {
+        var bytes = Array(text.utf8)
+        let request = try Request("http://h/")
+        for index in bytes.indices {
+            let old = bytes[index]
+            bytes[index] = [UInt8(ascii: "9"), UInt8(ascii: "\""), UInt8(ascii: "-"), 0xFF, UInt8(ascii: "}")][index % 5]
+            // `try?` because either is right.
+            if let recording = try? Recording(parsing: bytes) {
+                for exchange in recording.exchanges { #expect(exchange.script(for: request).count > 0) }
+            }
+            bytes[index] = old
+        }
+    }
+
+    private static func archive(_ entry: String) -> String { #"{"log":{"entries":[\#n\#(entry)]}}"# }
+    private static let request = #""request":{"method":"GET","url":"http://h/"}"#
+
+    @Test(arguments: [
+        ("", "line 1:1: the text ends too early"), ("[]", "has neither the 'log' of an HTTP Archive nor the 'loads' of a trace"),
+        ("{\"log\":{}}", "'log' (line 1:8) lacks 'entries'"), (#"{"log":{"entries":{}}}"#, "'log.entries' (line 1:19) has to be an array"),
+        (archive("{}"), "entry 1 (line 2:1) lacks 'request'"), (archive("7"), "entry 1 (line 2:1) has to be an object"),
+        (archive(#"{"request":{"method":"GET"}}"#), "entry 1, request (line 2:12) lacks 'url'"),
+        (archive(#"{"request":{"method":"G T","url":"http://h/"}}"#), "entry 1, request.method (line 2:22) is no method"),
+        (archive(#"{"request":{"method":"GET","url":"nothing"}}"#), "entry 1, request.url (line 2:34) is no URL"),
+        (archive(#"{\#(request),"response":{"status":"200"}}"#), "entry 1, response.status (line 2:68) has to be a number"),
+        (archive(#"{\#(request),"response":{"status":99}}"#), "response.status (line 2:68) has to be 0 or a status from 100 to 999"),
+        (archive(#"{\#(request),"response":{"status":20.5}}"#), "has to be a whole number"),
+        (archive(#"{\#(request),"response":{"status":200,"headers":[{"name":"a b","value":""}]}}"#), "response.headers[0]"),
+        (
+            archive(#"{\#(request),"response":{"status":200,"headers":[{"name":"a","value":"\u0000"}]}}"#),
+            "is no field that HTTP could have"
+        ),
+        (archive(#"{\#(request),"response":{"status":200,"content":{"text":"?","encoding":"base64"}}}"#), "is no base64"),
+        (
+            archive(#"{\#(request),"response":{"status":200,"content":{"text":"?","encoding":"rot13"}}}"#),
+            "is 'rot13'; only base64 is known"
+        ),
+        (archive(#"{\#(request),"response":{"status":302,"redirectURL":"http://["}}"#), "redirectURL"),
+        (archive(#"{\#(request),"time":"long"}"#), "entry 1, time"),
+        (#"{"loads":[{"events":[{"event":"data","bytes":1}]}]}"#, "load 1, events[0] (line 1:22) stands where no load has begun"),
+        (
+            #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"data","bytes":1}]}]}"#,
+            "stands before the response"
+        ),
+        (
+            #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"finished"}]}]}"#,
+            "ends a load that has no response"
+        ),
+        (
+            #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"failed","code":"bad luck"}]}]}"#,
+            "events[1].code (line 1:93) is no code of an error"
+        ),
+        (
+            #"{"loads":[{"events":[{"event":"started","url":"x:","method":"GET"},{"event":"response"},{"event":"data","bytes":1,"base64":"AAAA"}]}]}"#,
+            "has more bytes than it says"
+        ),
+    ])
+    func whatIsWrongIsSaidWithItsPlace(text: String, words: String) {
+        let error = #expect(throws: RecordingError.self) { try Recording(parsing: Array(text.utf8)) }
+        #expect(error?.description.contains(words) == true, "\(error?.description ?? "no error")")
+    }
+
+    @Test func fieldsOfABrowserAreThoseThatCame() throws {
+        let page = try Self.exchanges(Archives.chromium)[1]
+        let response = try #require(page.response)
+        #expect(response.fields[.contentEncoding] == "br" && response.expectedLength == nil && response.remainingContentCodings.isEmpty)
+        #expect(response.fields[values: try #require(HTTPField.Name("vary"))] == ["a", "b"])
+        #expect(try Self.exchanges(Archives.chromium)[0].fields == [.accept: "*/*"])
+    }
+
+    /// A browser has read it as Unicode; it is played as UTF-8, and says so.
+    @Test func aTextThatABrowserHasDecodedIsUTF8() throws {
+        let text = Archives.chromium.replacing(
+            #""mimeType":"text/html","text""#, with: #""mimeType":"text/html;charset=ISO-8859-1","text""#)
+        let page = try Self.exchanges(text)[1]
+        #expect(page.payload.bytes == Array("<b>é</b>".utf8) && page.gap == nil)
+        #expect(page.response?.mimeType?.description == "text/html;charset=utf-8")
+        #expect(page.response?.fields[.contentType] == "text/html;charset=utf-8")
+    }
+
+    @Test func timesAreThoseOfThePhases() throws {
+        let times = try Self.exchanges(Archives.chromium).map { $0.moments.map { $0.time / .milliseconds(1) } }
+        #expect(times[0] == [12.5, 12.5, 12.5])
+        #expect(times[1] == [10, 30, 30])
+    }
+
+    @Test(arguments: [
+        ("net::ERR_NAME_NOT_RESOLVED", LoadError.Code.nameNotFound), ("net::ERR_CONNECTION_REFUSED", .cannotConnect),
+        ("net::ERR_CERT_DATE_INVALID", .secureConnectionFailed), ("net::ERR_TIMED_OUT", .timedOut), ("net::ERR_SOMETHING", .connectionLost),
+        ("truncated", .truncated),
+    ])
+    func failuresHaveTheirCodes(name: String, code: LoadError.Code) throws {
+        let text = Archives.chromium.replacing("net::ERR_NAME_NOT_RESOLVED", with: name)
+        #expect(try Self.exchanges(text)[3].failure?.code == code)
+    }
+
+    @Test func whatIsNotWholeSaysWhatIsMissing() throws {
+        #expect(
+            try Self.exchanges(Archives.firefox).map(\.gap) == [
+                nil, nil, "it has the first 18 bytes of 2000000", "it has none of the 9 bytes ('Response bodies are not included.')", nil,
+            ])
+        #expect(try Self.exchanges(Archives.events).map(\.gap) == [nil, nil, nil, "interrupted"])
+        let lossy = Archives.events.replacing("\"redirects\":1}],\"lostEvents\":0", with: "\"redirects\":1}],\"lostEvents\":3")
+        #expect(try Self.exchanges(lossy)[1].gap == "3 events are missing in it")
+    }
+
+    @Test func anArchiveOfNothingCanBeWrittenAndRead() throws {
+        for form in Recording.Form.allCases {
+            let recording = try Recording(parsing: Recording().bytes(as: form))
+            #expect(recording.count == 0 && recording.form == form)
+        }
+    }
+
+    /// What is not understood here stays in the file.
+    @Test(arguments: [Archives.chromium, Archives.events]) func whatWasReadIsWrittenAsItWas(text: String) throws {
+        var recording = try Recording(parsing: Array(text.utf8))
+        let form = try #require(recording.form)
+        let before = recording.bytes(as: form)
+        #expect(before.filter { $0 != 0x0A && $0 != 0x20 } == Array(text.utf8).filter { $0 != 0x0A && $0 != 0x20 })
+        var new = Exchange(.get, try URLRecord(parsing: "x:new"), began: 0)
+        new.note(.response(Response(url: new.url)), at: .zero)
+        new.note(.finished, at: .zero)
+        recording.add(new)
+        let after = recording.bytes(as: form)
+        let common = zip(before, after).prefix { $0 == $1 }.count
+        #expect(common > before.count - 8 && after.count > before.count)
+        #expect(try Recording(parsing: after).exchanges.last?.url == new.url)
+    }
+}
