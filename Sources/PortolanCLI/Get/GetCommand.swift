@@ -45,7 +45,9 @@ struct GetCommand: ParsableCommand {
             first = first ?? failure
             if failure.endsSession { break }
         }
-        try trace?.write()
+        let traced = Result { () throws(Failure) in try trace?.write() }
+        try setup.replay?.write()
+        try traced.get()
         if let first { throw Failure(first.status, nil) }
     }
 }

@@ -20,6 +20,8 @@ struct LoaderOptions: ParsableArguments {
     @Flag(name: .customLong("no-plugins"), help: "Look for no installed plugins.")
     var ignoresInstalled = false
 
+    @OptionGroup var replay: ReplayOptions
+
     /// What the command loads with. To be asked for once.
     ///
     /// - Parameters:
@@ -36,9 +38,11 @@ struct LoaderOptions: ParsableArguments {
         }
         var configuration = Loader.Configuration.default
         for plugin in named.reversed() { configuration.handlers += try plugin.handlers(with: settings, in: catalogue) }
+        let replay = try replay.open()
+        if let replay { configuration.handlers.insert(replay.handler, at: 0) }
         let registry = ProtocolRegistry.builtIn(http: http)
         catalogue.register(in: registry)
-        return LoaderSetup(configuration: configuration, registry: registry, strays: catalogue.strays)
+        return LoaderSetup(configuration: configuration, registry: registry, strays: catalogue.strays, replay: replay)
     }
 }
 
@@ -64,6 +68,8 @@ struct LoaderSetup {
     let registry: ProtocolRegistry
     /// What lies where plugins lie, and is none that can be known.
     let strays: [PluginProblem]
+    /// To be written when everything is loaded.
+    let replay: ReplayFile?
 
     var loader: Loader { Loader(configuration: configuration, registry: registry) }
 }

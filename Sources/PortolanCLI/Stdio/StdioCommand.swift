@@ -26,6 +26,8 @@ struct StdioCommand: ParsableCommand {
         configuration.connections.perHost = StdioServer.loadLimit
         let handler = HTTPHandler(configuration: configuration)
         let setup = try loader.setUp(http: handler)
-        try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler))
+        let served = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler)) }
+        try setup.replay?.write()
+        try served.get()
     }
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanCore
+import PortolanTrace
+
+/// The file of `--replay`: what it holds answers requests, and what is loaded anew is written to it when the command has done what it was to do.
+final class ReplayFile: Sendable {
+    let handler: ReplayHandler
+    private let path: String
+    private let form: Recording.Form
+    /// How many answers stand in the file.
+    private let count: Int
+
+    /// - Throws: where the file is missing in a mode that needs it, or is no recording.
+    init(_ path: String, mode: ReplayHandler.Mode, speed: Double?) throws(Failure) {
+        var recording = Recording()
+        if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
+        let named = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
+        guard let form = recording.form ?? named else {
+            throw Failure(.usage, "--replay: the name of '\(path)', which is to be written, has to end in .har or .json")
+        }
+        (self.path, self.form, count) = (path, form, mode == .record ? 0 : recording.count)
+        handler = ReplayHandler(recording, mode: mode, speed: speed)
+    }
+
+    private static func read(_ path: String) throws(Failure) -> Recording {
+        guard let place = LocalPath(path) else { throw Failure(.unreadable, "--replay: the name of the file holds what no name may") }
+        let bytes: [UInt8]
+        do throws(LoadError) {
+            bytes = try RegularFile(at: place).contents(atMost: Recording.largestFile + 1)
+        } catch {
+            throw Failure(error, message: "--replay: \(error.words)")
+        }
+        do throws(RecordingError) {
+            return try Recording(parsing: bytes)
+        } catch {
+            throw Failure(.unreadable, "--replay: '\(path)' is no recording that can be played: \(error)")
+        }
+    }
+
+    /// Writes what was loaded; where nothing was, the file stays as it is.
+    func write() throws(Failure) {
+        let recording = handler.recording
+        if recording.count > count { try PartialFile.write(recording.bytes(as: form), to: path) }
+    }
+}

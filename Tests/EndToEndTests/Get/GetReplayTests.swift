@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// `get --replay`
+@Suite(.blocking, .timeLimit(.minutes(10))) struct GetReplayTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    private static let binary: [UInt8] = (0...255).map { UInt8($0) }
+
+    /// Redirects, a binary body, and one that is cut short.
+    private func server() throws -> ScriptedServer {
+        let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\nX-Mark: 1\r\nContent-Length: 256\r\n\r\n"
+        return try ScriptedServer(
+            ScriptedServer.answer("302 Found", ["Location: /there"]), [.receiveHead, .send(Array(head.utf8) + Self.binary)],
+            ScriptedServer.cutShort("half", of: 8), ScriptedServer.answer("200 OK", ["Set-Cookie: id=hidden"], "last"))
+    }
+
+    @Test(arguments: ["loads.har", "loads.json"]) func withoutTheServerTheSameComes(_ name: String) throws {
+        let server = try server()
+        let arguments = ["get", "-i", server.url("/moved"), server.url("/cut"), server.url("/last")]
+        let loaded = try program.run(arguments + ["--trace", name])
+        #expect(loaded.status == 18 || loaded.status == 56, "\(loaded.errors)")
+        #expect(loaded.output.range(of: Data(Self.binary)) != nil && loaded.text.hasSuffix("last"))
+        server.close()
+        let played = try program.run(arguments + ["--replay", name])
+        #expect(played.status == loaded.status && played.errors == loaded.errors)
+        #expect(played.output == loaded.output.removing("set-cookie: id=hidden\n"))
+        #expect(program.contents(of: name)?.contains("hidden") == false)
+    }
+
+    @Test func whatIsNotInItFailsAndTheFileStays() throws {
+        #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
+        let before = program.contents(of: "loads.json")
+        let outcome = try program.run("get", "--replay", "loads.json", "data:,one", "data:,two", "data:,one")
+        #expect(outcome.status == 37 && outcome.text == "oneone")
+        #expect(outcome.errors == ["portolan: the recording has no answer to GET 'data:,two', nor to anything near it; it has 1"])
+        #expect(program.contents(of: "loads.json") == before)
+    }
+
+    /// What a plugin has loaded is played where there is no plugin.
+    @Test(arguments: ["loads.har", "loads.json"]) func loadsOfPluginsArePlayedWithoutThem(_ name: String) throws {
+        let relay = try program.copyFixture("relay.so")
+        #expect(try program.run("get", "--trace", name, "--plugin", relay, "relay:data:,hello").text == "hello")
+        let outcome = try program.run("get", "--no-plugins", "--replay", name, "relay:data:,hello")
+        #expect(outcome.text == "hello" && outcome.status == 0, "\(outcome.errors)")
+    }
+
+    @Test(arguments: ["loads.har", "loads.json"]) func fillAddsWhatIsMissing(_ name: String) throws {
+        let server = try ScriptedServer(
+            ScriptedServer.answer("200 OK", [], "one"), ScriptedServer.answer("302 Found", ["Location: /two"]),
+            ScriptedServer.answer("200 OK", [], "two"))
+        let fill = ["get", "--replay", name, "--replay-mode", "fill"]
+        #expect(try program.run(fill + [server.url("/1")]).text == "one")
+        #expect(try program.run(fill + [server.url("/1"), server.url("/2")]).text == "onetwo")
+        #expect(server.connections.count == 3)
+        server.close()
+        let played = try program.run("get", "--replay", name, server.url("/2"), server.url("/1"))
+        #expect(played.text == "twoone" && played.status == 0, "\(played.errors)")
+        #expect(try program.files == [name])
+    }
+
+    @Test func recordWritesTheFileAnew() throws {
+        let name = "loads.har"
+        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "old"), ScriptedServer.answer("200 OK", [], "new"))
+        let record = ["get", "--replay", name, "--replay-mode", "record", server.url()]
+        #expect(try program.run(record).text == "old")
+        #expect(try program.run(record).text == "new")
+        let before = program.contents(of: name)
+        #expect(before?.contains("old") == false)
+        // Where nothing was loaded, it stays.
+        #expect(try program.run("get", "--replay", name, "--replay-mode", "record", "no URL").status == 3)
+        #expect(program.contents(of: name) == before)
+        server.close()
+        #expect(try program.run("get", "--replay", name, server.url()).text == "new")
+    }
+
+    @Test func whatIsSentTellsRequestsApart() throws {
+        let server = try ScriptedServer(
+            [.receiveThrough("a=1"), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\none")],
+            [.receiveThrough("a=2"), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo")])
+        for (index, data) in ["a=1", "a=2"].enumerated() {
+            let outcome = try program.run("get", "--replay", "forms.har", "--replay-mode", "fill", "-d", data, server.url())
+            #expect(outcome.text == ["one", "two"][index], "\(outcome.errors)")
+        }
+        server.close()
+        #expect(try program.run("get", "--replay", "forms.har", "-d", "a=2", server.url()).text == "two")
+        let other = try program.run("get", "--replay", "forms.har", "-d", "a=3", server.url())
+        #expect(other.status == 37 && other.errors.first?.contains("with this body; the same request with another one is in it") == true)
+    }
+
+    @Test func stdioAnswersFromItToo() throws {
+        #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
+        let outcome = try program.run(
+            "stdio", "--replay", "loads.json", "--replay-mode", "fill",
+            input: "{\"id\":1,\"url\":\"data:,one\"}\n{\"id\":2,\"url\":\"data:,two\"}\n")
+        #expect(outcome.lines.contains { $0.contains("\"id\":1") && $0.contains("\"body\":\"one\"") })
+        #expect(outcome.lines.contains { $0.contains("\"id\":2") && $0.contains("\"body\":\"two\"") })
+        #expect(try program.run("get", "--replay", "loads.json", "data:,two", "data:,one").text == "twoone")
+    }
+
+    @Test func explainSaysWhoAnswers() throws {
+        #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
+        let outcome = try program.run("explain", "--replay", "loads.json", "data:,one")
+        #expect(outcome.lines.last == "taken by org.portolan.replay")
+    }
+
+    @Test(arguments: [
+        (["--replay", "nosuch.har"], 37, "--replay: "),
+        (["--replay", "broken.har"], 37, "'broken.har' is no recording that can be played: line 2:1: "),
+        (["--replay", "page.html"], 37, "'page.html' is no recording that can be played: "),
+        (
+            ["--replay", "x.txt", "--replay-mode", "fill"], 2,
+            "--replay: the name of 'x.txt', which is to be written, has to end in .har or .json"
+        ),
+        (["--replay-mode", "fill"], 2, "--replay-mode and --replay-speed need --replay FILE"),
+        (["--replay", "broken.har", "--replay-mode", "all"], 2, "write strict, fill or record"),
+        (["--replay", "broken.har", "--replay-speed", "0"], 2, "--replay-speed: a factor from 0.001 to 1000000"),
+        (["--replay", ".", "--replay-mode", "fill"], 37, "--replay: "),
+    ])
+    func whatCannotBeIsSaid(arguments: [String], status: Int32, words: String) throws {
+        try program.makeFile("broken.har", "{\"log\":{\n")
+        try program.makeFile("page.html", "<!doctype html>")
+        let outcome = try program.run(["get"] + arguments + ["data:,x"])
+        #expect(outcome.status == status && outcome.output.isEmpty)
+        #expect(outcome.errors.contains { $0.contains(words) }, "\(outcome.errors)")
+    }
+}
+
+extension Data {
+    fileprivate func removing(_ text: String) -> Data {
+        guard let range = range(of: Data(text.utf8)) else { return self }
+        return subdata(in: startIndex..<range.lowerBound) + subdata(in: range.upperBound..<endIndex)
+    }
+}
