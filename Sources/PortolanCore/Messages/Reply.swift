@@ -6,11 +6,12 @@ import Synchronization
 final class Reply<Value: Sendable>: Sendable {
     private struct State {
         var callback: (@Sendable (Value) -> Void)?
-        var isHeld = false
+        /// How many hold it back: an attempt inside another one does, too.
+        var holds = 0
         var answer: Value?
 
         mutating func take() -> (@Sendable () -> Void)? {
-            guard !isHeld, let answer, let callback else { return nil }
+            guard holds == 0, let answer, let callback else { return nil }
             self.callback = nil
             return { callback(answer) }
         }
@@ -36,14 +37,14 @@ final class Reply<Value: Sendable>: Sendable {
         }?()
     }
 
-    /// Keeps an answer back until ``release()``: a load that goes on inside the callback must not do so inside the call that asked.
+    /// Keeps an answer back until the ``release()`` of each that did so: a load that goes on inside the callback must not do so inside the call that asked.
     func hold() {
-        state.withLock { $0.isHeld = true }
+        state.withLock { $0.holds += 1 }
     }
 
     func release() {
         state.withLock { state in
-            state.isHeld = false
+            state.holds -= 1
             return state.take()
         }?()
     }

@@ -70,6 +70,22 @@ import Testing
         #expect(load.calls == [.start, .stop] && delegate.events.last == .failed(.cancelled) && breaches.withLock { $0 } == 0)
     }
 
+    /// An answer that comes at once lets neither of the two attempts go on inside the question.
+    @Test func aQuestionIsAnsweredWhenEverybodyHasHeardIt() throws {
+        let inner = ManualHandler { load in
+            let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+            load.client.didReceive(
+                AuthenticationChallenge(protectionSpace: space) { answer in
+                    load.respond()
+                    if case .use(.password(let user, _)) = answer { load.deliver(user) }
+                    load.finish()
+                })
+        }
+        let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(.password(user: "me", password: ""))) })
+        loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
+        #expect(delegate.text == "me" && delegate.events.first == .challenge && delegate.events.last == .finished)
+    }
+
     @Test func aBreachIsThatOfTheHandlerBehind() throws {
         let (inner, delegate) = (ManualHandler(identifier: "org.example.behind"), RecordingDelegate())
         loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
