@@ -18,11 +18,11 @@ import Synchronization
 /// A request gets an answer that was recorded for the same method and URL, without fragment and user information; where the recording has what was
 /// sent, the body has to be the same, too, unless it can be read only once. Of several answers each is given once, in their order, and then the last
 /// one again and again. Redirects are told as redirects, so the loader asks for the next one; an answer 401 is an answer, and no question. Failures
-/// are played, with code and message; an answer that was recorded in part comes to that point, and fails with ``LoadError/Code/truncated``.
+/// are played, with code and message; an answer that was recorded in part comes to that point, and fails with `LoadError.Code.truncated`.
 public final class ReplayHandler: ProtocolHandler {
     /// What happens to requests that the recording has no answer for, and to it.
     public enum Mode: String, Hashable, Sendable, CaseIterable {
-        /// They fail with ``LoadError/Code/notFound``, and a message that says what comes near.
+        /// They fail with `LoadError.Code.notFound`, and a message that says what comes near.
         case strict
         /// They are loaded by the handler that stands behind, and added to the recording. What was recorded in part counts as missing.
         case fill
