@@ -27,6 +27,8 @@ enum { PORTOLAN_LINK_MAP = 2 /* RTLD_DI_LINKMAP */ };
 #define PORTOLAN_JUMP_SLOT R_AARCH64_JUMP_SLOT
 #define PORTOLAN_DATA_SLOT R_AARCH64_GLOB_DAT
 #define PORTOLAN_WORD_SLOT R_AARCH64_ABS64
+#else
+#error "which relocations are slots of functions has to be said for this processor"
 #endif
 
 /* Writes `function` into each slot of `table` that is for `name`, and returns how many there are. */
@@ -39,6 +41,8 @@ static inline int portolan_fill_slots(const struct link_map *map, const ElfW(Rel
         if (kind != PORTOLAN_JUMP_SLOT && kind != PORTOLAN_DATA_SLOT && kind != PORTOLAN_WORD_SLOT) continue;
         if (strcmp(strings + symbols[ELF64_R_SYM(entry->r_info)].st_name, name) != 0) continue;
         void **slot = (void **)(map->l_addr + entry->r_offset);
+        /* One that something else was written into stays as it is. */
+        if (*slot != dlsym(NULL, name)) continue;
         /* The slots are read-only by now (RELRO). */
         if (mprotect((void *)((uintptr_t)slot & ~(page - 1)), page, PROT_READ | PROT_WRITE) != 0) continue;
         *slot = function;

@@ -35,8 +35,11 @@ enum CheckSubject {
     static func innerLoader(for subject: Subject) -> @Sendable () -> Loader {
         { [manifest = subject.manifest] in
             let registry = ProtocolRegistry.builtIn()
+            // A copy of the library: what it keeps of the loader in static memory is not to reach the one that is judged.
+            var plugin = manifest
+            plugin?.copiesLibrary = true
             // `try?` because why it does not open, the checks tell.
-            for handler in (try? manifest?.open())?.handlers ?? [] { registry.register(handler) }
+            for handler in (try? plugin?.open())?.handlers ?? [] { registry.register(handler) }
             return Loader(configuration: .default, registry: registry)
         }
     }

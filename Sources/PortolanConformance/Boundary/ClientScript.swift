@@ -28,6 +28,8 @@ struct ClientScript: Sendable {
     var innerPieceSize = 64 << 10
     /// Whether each call into the load comes on a thread of its own, one after another.
     var changesThreads = false
+    /// Whether no descriptor can be watched.
+    var refusesWatches = false
     /// Whether nothing is kept of bodies and what tells of them: for ones that are larger than memory.
     var isTerse = false
     /// Called while an event is being delivered, on the plugin's thread.
@@ -61,6 +63,8 @@ struct ClientScript: Sendable {
         case cut(after: Int)
         /// As loaded, but the body is another.
         case bytes([UInt8])
+        /// As loaded, but some bytes of the body are others, or its end is missing; the same for the same seed.
+        case mutated(UInt64)
         /// As loaded, but the response announces so many bytes, and the load fails when they do not come.
         case announcing(Int64)
         /// Nothing comes of them.

@@ -56,7 +56,11 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     /// What the load has watched.
     let watches: JudgedWatches
 
-    enum Turn: Hashable, Sendable { case resume, woken, answered, stop }
+    enum Turn: Hashable, Sendable {
+        case resume, woken, answered, stop
+        /// Something that is watched is ready.
+        case ready
+    }
 
     /// No body is kept beyond this.
     private static let largestBody = 1 << 28
@@ -72,8 +76,8 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         (self.script, self.request, bench) = (script, request, handler.instance.bench)
         (isBlocking, journal) = (handler.description.isBlocking, handler.instance.journal)
         table = try GuardedTable(isFlush: handler.instance.isFlush, portolan_client(ofJudge: ()))
-        watches = JudgedWatches(isBlocking: handler.description.isBlocking) { [state] in
-            state.signalling { if !$0.turns.contains(.woken) { $0.turns.append(.woken) } }
+        watches = JudgedWatches(isBlocking: handler.description.isBlocking, refusesAll: script.refusesWatches) { [state] in
+            state.signalling { if !$0.turns.contains(.ready) { $0.turns.append(.ready) } }
         }
         table.serve(self)
     }

@@ -76,7 +76,11 @@ final class JudgeHost: @unchecked Sendable {  // … because all that changes is
 
     private func note(_ function: String, _ text: String) {
         journal.note("host.\(function) \(text)", thread: portolan_thread_number())
-        state.withLock { $0.calls.append(Call(function: function, text: text, isAfterEnd: $0.hasEnded)) }
+        state.withLock { state in
+            // Of a plugin that logs each load the first ones say enough; those after the end are REG-07's.
+            guard state.calls.count < 1000 || state.hasEnded else { return }
+            state.calls.append(Call(function: function, text: text, isAfterEnd: state.hasEnded))
+        }
     }
 
     /// `deinit` has returned.

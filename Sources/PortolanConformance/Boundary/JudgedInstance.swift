@@ -64,13 +64,9 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         withExtendedLifetime(last) {}
     }
 
-    /// Keeps no more than the last few from now on, so that the judge's own memory does not grow with the number of loads.
+    /// Keeps no more than it does now, and the last ones, so that the judge's own memory does not grow with the number of loads.
     func keepFew() {
-        let rest = kept.withLock { kept in
-            defer { kept = ([], 64) }
-            return kept.objects
-        }
-        withExtendedLifetime(rest) {}
+        kept.withLock { $0.limit = max(64, $0.objects.count) }
     }
 
     func end() {

@@ -90,8 +90,13 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
                 }
                 client.state.withLock { if $0.stage == .paused { $0.stage = .started } }
                 unsafe call(.resume, table.resume)
+                client.state.withLock { if client.watches.isUsed, !$0.turns.contains(.ready) { $0.turns.append(.ready) } }
             case .woken:
                 client.state.withLock { ($0.isBodyReady, $0.bodyWaits) = (true, 0) }
+                unsafe call(.woken, table.woken)
+            case .ready:
+                // What can be read waits while the load is paused.
+                guard client.watches.takeNews(isPaused: client.state.withLock { $0.stage == .paused }) else { continue }
                 unsafe call(.woken, table.woken)
             case .answered:
                 guard let answered = unsafe table.answered, let answer = client.state.withLock({ $0.lentAnswer }) else { break }

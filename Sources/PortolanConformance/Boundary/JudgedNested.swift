@@ -41,7 +41,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     init(_ change: Given<GivenChange>, of outer: JudgeClient, isBlocking: Bool, by inner: InnerLoads) {
         (self.outer, self.isBlocking, self.change) = (outer, isBlocking, change)
         switch outer.script.inner {
-        case .loaded, .cut, .bytes, .announcing: break
+        case .loaded, .cut, .bytes, .mutated, .announcing: break
         case .failing(let code):
             state.withLock { $0.outcome = .failure(LoadError(code, message: "the judge has the inner load fail")) }
             return
@@ -144,7 +144,7 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
     /// How often it was closed, and used after that.
     var use: (closes: Int, late: Int) { state.withLock { ($0.closes, $0.lateUses) } }
     /// How many pieces of its body were given, and how many of these while the outer load was paused.
-    var pieces: (all: Int, inPause: Int) { state.withLock { ($0.pieces, $0.piecesInPause) } }
+    var pieces: (all: Int, inPause: Int, bytes: Int) { state.withLock { ($0.pieces, $0.piecesInPause, $0.offset) } }
 
     // MARK: The table
 
@@ -162,6 +162,13 @@ extension ClientScript.Inner {
         switch self {
         case .cut(let count): return .success((data.prefix(count), response))
         case .bytes(let bytes): return .success((Data(bytes), response))
+        case .mutated(let seed):
+            var (random, bytes) = (SplitMix(seed: seed), Array(data))
+            for _ in 0...random.next() % 8 where !bytes.isEmpty {
+                bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
+            }
+            if random.next() % 4 == 0 { bytes = Array(bytes.prefix(Int(random.next() % UInt64(bytes.count + 1)))) }
+            return .success((Data(bytes), response))
         case .loaded, .failing, .silent, .announcing: return loaded
         }
     }
@@ -172,7 +179,7 @@ extension ClientScript.Inner {
         case .announcing(let length): length
         // As of a peer that does not say it: what is missing shows at the end alone.
         case .cut: -1
-        case .loaded, .bytes, .failing, .silent: Int64(data.count)
+        case .loaded, .bytes, .mutated, .failing, .silent: Int64(data.count)
         }
     }
 
@@ -181,7 +188,7 @@ extension ClientScript.Inner {
         switch self {
         case .cut(let count): LoadError(.truncated, message: "the judge has the inner body end after \(count) bytes")
         case .announcing(let length): LoadError(.truncated, message: "the inner body ends before the \(length) bytes that were announced")
-        case .loaded, .bytes, .failing, .silent: nil
+        case .loaded, .bytes, .mutated, .failing, .silent: nil
         }
     }
 }

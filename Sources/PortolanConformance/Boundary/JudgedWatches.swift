@@ -25,6 +25,8 @@ final class JudgedWatches: Sendable {
 
     private let state = Monitor(State())
     private let isBlocking: Bool
+    /// Whether the system has no more watches.
+    private let refusesAll: Bool
     /// The load is to be called.
     private let whenReady: @Sendable () -> Void
 
@@ -35,14 +37,17 @@ final class JudgedWatches: Sendable {
         var isOver = false
     }
 
-    init(isBlocking: Bool, whenReady: @escaping @Sendable () -> Void) {
-        (self.isBlocking, self.whenReady) = (isBlocking, whenReady)
+    init(isBlocking: Bool, refusesAll: Bool, whenReady: @escaping @Sendable () -> Void) {
+        (self.isBlocking, self.refusesAll, self.whenReady) = (isBlocking, refusesAll, whenReady)
     }
 
     /// What was done wrong; empty where nothing was.
     var flaws: [Flaw] { state.withLock(\.flaws) }
     /// Whether anything was watched at all.
     var isUsed: Bool { state.withLock(\.isUsed) }
+
+    /// Whether the load is to be called for what was ready; it is not asked twice for the same.
+    func takeNews(isPaused: Bool) -> Bool { state.withLock(\.watches)?.takeNews(isPaused: isPaused) ?? false }
 
     /// Nothing is watched any more, and nothing will be.
     func giveUp() {
@@ -57,6 +62,7 @@ final class JudgedWatches: Sendable {
 
     func watch(_ descriptor: Int32, _ readiness: Int32) -> Int32 {
         guard let watches = open() else { return isBlocking ? EPERM : PORTOLAN_STOPPED.rawValue }
+        if refusesAll { return ENOSPC }
         let wanted = Readiness(rawValue: readiness)
         guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
             note(.bits(readiness))

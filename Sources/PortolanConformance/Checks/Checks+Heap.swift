@@ -7,9 +7,10 @@ import PortolanPlugins
 extension ConformanceCheck {
     static let heap: [ConformanceCheck] = [
         flat("LEAK-01", "loads") { trial, rounds throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+            try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
                 try rounds(load, instance) { _ throws(Unjudged) in
-                    _ = try trial.performHere(request, of: instance, Trial.script(for: load))
+                    let (request, script) = try trial.scene(load)
+                    _ = try trial.performHere(request, of: instance, script)
                 }
             }
         },
@@ -18,14 +19,14 @@ extension ConformanceCheck {
                 try trial.eachLoad(scenario) { load, _, instance throws(Unjudged) in
                     try rounds(load, instance) { index throws(Unjudged) in
                         var (request, script) = try trial.scene(load)
-                        // At each of the first events, or at any moment.
-                        if scenario != .hangs {
-                            script.stopsAt = index % 4
+                        // At each of the first events, and at any moment; and one that never began.
+                        if scenario != .hangs, index % 6 < 4 {
+                            script.stopsAt = index % 6
                             _ = try trial.performHere(request, of: instance, script)
                             return
                         }
                         let made = try trial.make(request, of: instance, script)
-                        try made.start()
+                        if index % 6 != 4 { try made.start() }
                         made.stop()
                         guard trial.settled(made, within: trial.shortPatience) != nil else {
                             throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
@@ -47,7 +48,7 @@ extension ConformanceCheck {
     ]
 
     /// As many redirects as no host follows: what each of them leaves, a circle of servers multiplies.
-    private static let redirectLoop = flat("REDIR-05", "redirects") { trial, rounds throws(Unjudged) in
+    private static let redirectLoop = flat("REDIR-05", "redirects", longestRound: 60) { trial, rounds throws(Unjudged) in
         try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
             try rounds(load, instance) { _ throws(Unjudged) in
                 let record = try trial.performHere(request, of: instance, Trial.script(for: load))
@@ -62,22 +63,25 @@ extension ConformanceCheck {
     /// Fails where each round of loads leaves more of the heap in use than the one before, for every load of it. What comes and goes, or grows
     /// once, is no leak.
     private static func flat(
-        _ id: String, _ what: String, _ judge: @escaping @Sendable (Trial, Rounds) throws(Unjudged) -> Void
+        _ id: String, _ what: String, longestRound: Int = 200, _ judge: @escaping @Sendable (Trial, Rounds) throws(Unjudged) -> Void
     ) -> ConformanceCheck {
         ConformanceCheck(id, needsProcess: true) { trial throws(Unjudged) in
             // What is left for each URL, of most of the check's time.
             let budget = trial.patience * 3 / max(1, trial.subject.loads.count)
             try judge(trial) { load, instance, perform throws(Unjudged) in
-                instance.keepFew()
                 let start = MonotonicTime.now
-                for index in 0..<20 { try perform(index) }
+                for index in 0..<20 {
+                    try trial.keepsTime()
+                    try perform(index)
+                }
                 let perLoad = (MonotonicTime.now - start) / 20
-                let length = min(largestRound, Int(budget / (perLoad * (roundCount + 1))))
+                let length = min(longestRound, Int(budget / (perLoad * (roundCount + 1))))
                 guard length >= smallestRound else {
                     throw Unjudged(
                         "one of the \(what) of '\(load.url)' takes \(Words.time(perLoad)), too long for many; --timeout gives more")
                 }
                 for index in 0..<length { try perform(index) }
+                instance.keepFew()
                 var before = ProcessCensus.settledHeapBytes()
                 var least = Int.max
                 for _ in 0..<roundCount {
@@ -94,5 +98,5 @@ extension ConformanceCheck {
         }
     }
 
-    private static let (smallestRound, largestRound, roundCount) = (40, 200, 5)
+    private static let (smallestRound, roundCount) = (40, 5)
 }

@@ -48,8 +48,9 @@ extension ConformanceCheck {
         ConformanceCheck("NEST-04") { trial throws(Unjudged) in
             try trial.eachLoad(.nested, isBlocking: false) { load, request, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
-                // Byte by byte, so that there is something left to be read in the pause.
-                (script.pauses, script.pauseTime, script.innerPieceSize) = (.each, .milliseconds(10), 1)
+                // In many pieces, so that there is something left to be read in the pause.
+                script.innerPieceSize = try trial.pieceSize(load, request, of: instance)
+                (script.pauses, script.pauseTime) = (.each, .milliseconds(2))
                 let made = try trial.make(request, of: instance, script)
                 try made.start()
                 guard let record = trial.settled(made, within: trial.patience) else {
@@ -64,18 +65,12 @@ extension ConformanceCheck {
         },
         ConformanceCheck("NEST-05") { trial throws(Unjudged) in
             try trial.eachLoad(.nested) { load, request, instance throws(Unjudged) in
+                let length = try trial.innerLength(load, request, of: instance)
                 var script = Trial.script(for: load)
-                script.innerPieceSize = 1
-                let made = try trial.make(request, of: instance, script)
-                try made.start()
-                guard trial.settled(made, within: trial.patience)?.didFinish == true else {
-                    throw Unjudged("'\(load.url)' did not finish (LIFE-02)")
-                }
-                let length = made.client.state.withLock(\.nested).first?.pieces.all ?? 0
-                guard length > 0 else { throw Unjudged.other("'\(load.url)' reads no inner body") }
                 script.innerPieceSize = max(1, length / 8)
                 // At each byte of a short one, and here and there in a long one.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
+                    try trial.keepsTime()
                     script.inner = .cut(after: count)
                     guard let record = try trial.settled(request, of: instance, script) else {
                         return trial.fail("'\(load.url)' did not end where its inner body is cut after \(count) bytes")
@@ -107,7 +102,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("LEAK-07") { trial throws(Unjudged) in
             // Of those that come to their own end: what a load that was stopped has open, the host closes.
-            for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1)] {
+            for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
                 try trial.eachNested(inner) { load, made throws(Unjudged) in
                     guard trial.settled(made, within: trial.patience) != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
                     let opened = made.client.state.withLock(\.nested)
@@ -128,6 +123,21 @@ extension ConformanceCheck {
 }
 
 extension Trial {
+    /// How many bytes a load reads of its inner one, where that is given whole.
+    fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance) throws(Unjudged) -> Int {
+        let made = try make(request, of: instance, Self.script(for: load))
+        try made.start()
+        guard settled(made, within: patience)?.didFinish == true else { throw Unjudged("'\(load.url)' did not finish (LIFE-02)") }
+        let length = made.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
+        guard length > 0 else { throw Unjudged.other("'\(load.url)' reads no inner body") }
+        return length
+    }
+
+    /// Of which an inner body has some dozens.
+    fileprivate func pieceSize(_ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance) throws(Unjudged) -> Int {
+        max(1, try innerLength(load, request, of: instance) / 64)
+    }
+
     /// Calls `body` with each load that opens others, started.
     fileprivate func eachNested(
         _ inner: ClientScript.Inner, _ body: (ConformanceLoad, JudgedLoad) throws(Unjudged) -> Void

@@ -16,27 +16,26 @@ import Synchronization
 extension ConformanceCheck {
     static let refusals: [ConformanceCheck] = [
         refused("FAULT-01", .memory, "allocation") { file in
-            file.hasSwift ? "there is Swift in the library, whose runtime ends the process where there is no memory" : nil
+            let language = file.hasSwift ? "Swift" : file.hasRust ? "Rust" : nil
+            return language.map { "there is \($0) in the library, whose runtime ends the process where there is no memory" }
         },
         refused("FAULT-03", .threads, "thread") { _ in nil },
         ConformanceCheck("FAULT-05", needsProcess: true) { trial throws(Unjudged) in
-            // As a program has it that knows nothing of sockets (`signal(7)`): it ends.
+            // As a program has it that knows nothing of sockets (`signal(7)`): it ends. The thread of a load keeps the signal out; that of a stop need not.
             signal(SIGPIPE, SIG_DFL)
-            let before = Set(ProcessCensus.descriptors().keys)
             try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
                 for stops in [false, true] {
+                    let before = Set(ProcessCensus.descriptors().keys)
                     let closed = Mutex(false)
                     let slot = Mutex<JudgedLoad?>(nil)
                     let (request, plain) = try trial.scene(load)
                     var script = plain
                     script.whileDelivering = { index, call in
-                        letPipesKill()
                         guard index == 0 else { return }
                         for number in ProcessCensus.descriptors().keys where !before.contains(number) {
                             if shutdown(number, Int32(SHUT_RDWR)) == 0 { closed.withLock { $0 = true } }
                         }
-                        // From within the call, on this thread, whose signals are those of the program: a stop may come on any.
-                        if stops, !call.isEnd { slot.withLock(\.self)?.stop() }
+                        if stops, !call.isEnd, let made = slot.withLock(\.self) { stopElsewhere(made) }
                     }
                     let made = try trial.make(request, of: instance, script)
                     slot.withLock { $0 = made }
@@ -59,13 +58,14 @@ extension ConformanceCheck {
                 throw Unjudged("the limit of files can't be read")
             }
             defer { unsafe sigaction(SIGXFSZ, &old, nil) }
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let alone = LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
+            try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
+                let (request, script) = try trial.scene(load)
+                let alone = LoadResult(try trial.perform(request, of: instance, script))
                 none = limit
                 none.rlim_cur = 0
                 guard unsafe setrlimit(file, &none) == 0 else { throw Unjudged("the limit of files can't be set") }
                 defer { _ = unsafe setrlimit(file, &limit) }
-                guard let record = try trial.settled(request, of: instance, Trial.script(for: load)) else {
+                guard let record = try trial.settled(request, of: instance, script) else {
                     return trial.fail("'\(load.url)' did not end where no file could grow")
                 }
                 trial.expect(record, alone, "'\(load.url)'", "where no file can grow")
@@ -73,22 +73,29 @@ extension ConformanceCheck {
         },
         ConformanceCheck("FAULT-07") { trial throws(Unjudged) in
             let plugin = try trial.plugin()
-            let loads = try trial.loads(.any)
-            for offered in JudgeHost.allExtensions.map({ JudgeHost.allExtensions.subtracting([$0]) }) + [[]] {
+            let scenes = try trial.loads(.any).map { load throws(Unjudged) in (load, try trial.scene(load)) }
+            let full = try trial.instance(of: plugin)
+            let usual = try scenes.map { _, scene throws(Unjudged) in LoadResult(try trial.perform(scene.0, of: full, scene.1)) }
+            full.end()
+            let all = JudgeHost.allExtensions
+            // A host without each of the extensions, without any, and one that has no more watches.
+            for offered in all.map({ all.subtracting([$0]) }) + [[], all] {
                 let start = try JudgedInstance.start(plugin, trial.configuration(), offering: offered, on: trial.bench)
                 guard case .started(let instance) = start else { continue }
-                for load in loads {
-                    let (request, script) = try trial.scene(load)
-                    guard let record = try trial.settled(request, of: instance, script) else {
-                        trial.fail(
-                            "'\(load.url)' did not end with a host that offers \(offered.isEmpty ? "nothing" : offered.sorted().joined())")
+                let words =
+                    offered == all
+                    ? "where nothing can be watched" : "with a host that offers \(offered.sorted().first ?? "no extension") alone"
+                for (index, (load, scene)) in scenes.enumerated() {
+                    try trial.keepsTime()
+                    // A handler that does not take it then has answered.
+                    guard try trial.handler(for: scene.0, of: instance) != nil else { continue }
+                    var script = scene.1
+                    script.refusesWatches = offered == all
+                    guard let record = try trial.settled(scene.0, of: instance, script) else {
+                        trial.fail("'\(load.url)' did not end \(words)")
                         continue
                     }
-                    if record.ends.isEmpty, record.failure == nil {
-                        trial.fail(
-                            "'\(load.url)' came to no end with a host that offers \(offered.isEmpty ? "nothing" : offered.sorted().joined())"
-                        )
-                    }
+                    trial.expect(record, usual[index], "'\(load.url)'", words)
                 }
                 if trial.areAllIdle { instance.end() }
             }
@@ -96,25 +103,25 @@ extension ConformanceCheck {
         ConformanceCheck("ERR-07", needsProcess: true) { trial throws(Unjudged) in
             let library = try trial.library()
             _ = RefusingSystem.serve(.end, to: library)
-            let instance = try trial.instance()
+            signal(SIGPIPE, SIG_DFL)
             let before = Surroundings.taken()
+            let instance = try trial.instance()
             for load in try trial.loads(.any) {
-                for method in ["GET", "HEAD", "DELETE", "JUDGE"] {
-                    for rest in ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] {
+                // What may change something goes to a place that is not there.
+                for method in ["GET", "JUDGE", "DELETE"] {
+                    for rest in method == "GET"
+                        ? ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] : ["/judge/nothing-there"]
+                    {
+                        try trial.keepsTime()
                         // `try?` because a text that is no URL never reaches a plugin.
                         guard var request = try? trial.request(load.url + rest) else { continue }
                         request.method = .init(method) ?? .get
                         guard let handler = try trial.handler(for: request, of: instance) else { continue }
-                        let made = try JudgedLoad(request, handler, Trial.script(for: load))
-                        try made.start()
-                        let isIdle = made.waitUntilIdle(trial.shortPatience)
+                        let isOver = try trial.isOver(request, handler, Trial.script(for: load))
                         if let function = RefusingSystem.triedToEndBy {
                             return trial.fail("\(method) of \(request.url.shortDescription) called \(function)")
                         }
-                        if !isIdle { made.stop() }
-                        guard trial.settled(made, within: trial.shortPatience) != nil else {
-                            throw Unjudged("\(request.url.shortDescription) did not come to rest after a stop (LIFE-06)")
-                        }
+                        if !isOver { throw Unjudged("\(request.url.shortDescription) did not come to rest after a stop (LIFE-06)") }
                     }
                 }
             }
@@ -123,12 +130,19 @@ extension ConformanceCheck {
         },
     ]
 
-    /// The threads of a loader keep SIGPIPE out, and those of other hosts need not.
-    private static func letPipesKill() {
-        var signals = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGPIPE)
-        unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    /// Stops a load on a thread that SIGPIPE may end, with its process, and waits for that.
+    private static func stopElsewhere(_ made: JudgedLoad) {
+        let hasReturned = Monitor(false)
+        // `try?` because without a thread nothing is stopped, and the load comes to its end.
+        try? PlatformThread.start {
+            var signals = sigset_t()
+            unsafe sigemptyset(&signals)
+            unsafe sigaddset(&signals, SIGPIPE)
+            unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+            made.stop()
+            hasReturned.signalling { $0 = true }
+        }
+        _ = hasReturned.wait(atMost: .seconds(1)) { $0 ? true : nil }
     }
 
     /// Each load with its n-th call for `resource` refused, and with all from the n-th on, for every n.
@@ -150,6 +164,7 @@ extension ConformanceCheck {
                 let before = ProcessCensus.taken()
                 for place in 1...min(count, 100) {
                     for last in [place, Int.max - 1] {
+                        try trial.keepsTime()
                         RefusingSystem.refuse(place...last)
                         defer { RefusingSystem.count() }
                         let words =
@@ -176,6 +191,28 @@ extension ConformanceCheck {
 }
 
 extension Trial {
+    /// Makes, starts and destroys a load on a thread of its own, as one that wants to end the process waits there for good.
+    ///
+    /// - Returns: whether it came to rest, where it was stopped after a while.
+    fileprivate func isOver(_ request: Request, _ handler: JudgedHandler, _ script: ClientScript) throws(Unjudged) -> Bool {
+        let state = Monitor((made: JudgedLoad?.none, isOver: false))
+        do throws(LoadError) {
+            try PlatformThread.start {
+                // `try?` because what can't be made is over.
+                let made = try? JudgedLoad(request, handler, script)
+                state.signalling { $0.made = made }
+                made?.runHere()
+                made?.destroy()
+                state.signalling { $0.isOver = true }
+            }
+        } catch {
+            throw Unjudged(error.message)
+        }
+        if state.wait(atMost: shortPatience, for: { $0.isOver ? true : nil }) == true { return true }
+        if RefusingSystem.triedToEndBy == nil { state.withLock(\.made)?.stop() }
+        return state.wait(atMost: shortPatience) { $0.isOver ? true : nil } == true
+    }
+
     /// Fails where a load came neither to an error nor to what it comes to otherwise.
     fileprivate func expect(_ record: LoadRecord, _ usual: LoadResult, _ url: String, _ words: String) {
         let found = LoadResult(record)

@@ -44,18 +44,21 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("SEC-01") { trial throws(Unjudged) in
-            let marks = ["%0d%0aX-Judge:%20yes", "%0a%0aX-Judge:%20yes", "%00judge", "%0D%0A%0D%0AGET%20/%20HTTP/1.1"]
+            let marks = ["%0D%0aX-Judge:%20yes", "%0a", "%00judge"]
             try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
                 var isJudged = false
                 let (url, query) = load.url.parts
                 for mark in marks {
                     for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] {
+                        try trial.keepsTime()
                         let (_, script) = try trial.scene(load)
                         // `try?` because a text that is no URL never reaches a plugin.
                         guard let request = try? trial.request(text), try trial.handler(for: request, of: instance) != nil else { continue }
                         let made = try trial.make(request, of: instance, script)
                         try made.start()
-                        guard let record = trial.settled(made, within: trial.patience) else { continue }
+                        guard let record = trial.settled(made, within: trial.patience) else {
+                            throw Unjudged("\(request.url.shortDescription) did not end (LIFE-02)")
+                        }
                         isJudged = true
                         let nested = made.client.state.withLock(\.nested)
                         for place in record.places(ofBreaksWith: nested) {
@@ -77,22 +80,20 @@ extension ConformanceCheck {
                 guard let request = try? trial.request(text), try trial.handler(for: request, of: instance) != nil else { return nil }
                 let made = try trial.make(request, of: instance)
                 try made.start()
-                return trial.settled(made, within: trial.patience)?.body.contains(contents)
+                guard let record = trial.settled(made, within: trial.patience) else { throw Unjudged("'\(text)' did not end (LIFE-02)") }
+                return record.body.contains(contents.prefix(64))
             }
             try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
                 let root = load.url.root
                 if try leaks("\(root)/\(file)", instance) == true { throw Unjudged.other("'\(root)' is the root of the file system") }
                 var isJudged = false
-                for start in Set([root + "/", load.url.folder]) {
-                    for step in [
-                        "../", "..%2f", "%2e%2e/", "%2e%2e%2f", "%252e%252e%252f", "..%252f", "..%5c", "....//", ".%2e/", "..%00/",
-                    ] {
-                        for head in ["", "./", "/"] {
-                            let text = start + head + String(repeating: step, count: 12) + file
-                            guard let isFound = try leaks(text, instance) else { continue }
-                            isJudged = true
-                            if isFound { trial.fail("'\(text)' gives what stands in /\(file)") }
-                        }
+                for start in Set([root + "/", load.url.folder] + (root.hasSuffix(":") ? [root] : [])) {
+                    for step in ["../", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..%5c", "....//"] {
+                        try trial.keepsTime()
+                        let text = start + String(repeating: step, count: 12) + file
+                        guard let isFound = try leaks(text, instance) else { continue }
+                        isJudged = true
+                        if isFound { trial.fail("'\(text)' gives what stands in /\(file)") }
                     }
                 }
                 if !isJudged { throw Unjudged.other("'\(load.url)' takes no other path") }
@@ -109,7 +110,7 @@ extension ConformanceCheck {
                 }
                 isJudged = true
                 let growth = ProcessCensus.peakBytes() - before
-                if growth > Int(length) / 2 {
+                if growth > Int(length) * 9 / 10 {
                     trial.fail("'\(load.url)' took \(growth >> 20) MiB for \(what) of which 1 GiB was declared, and some bytes came")
                 }
             }

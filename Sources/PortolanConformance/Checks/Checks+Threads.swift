@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
 import Synchronization
@@ -50,15 +51,15 @@ extension ConformanceCheck {
             if trial.areAllIdle { instance.end() }
         },
         ConformanceCheck("THREAD-04", needsProcess: true) { trial throws(Unjudged) in
-            let instance = try trial.instance()
             let loads = try trial.loads(.any)
             let before = Surroundings.taken()
+            let instance = try trial.instance()
             try trial.followAll(loads, of: instance)
             trial.fail(Surroundings.taken().changes(since: before).map { "when its loads had ended, \($0)" })
             instance.end()
         },
         ConformanceCheck("THREAD-05", needsProcess: true) { trial throws(Unjudged) in
-            let (count, bound) = (256, 32)
+            let (count, bound) = (256, max(32, 2 * ProcessInfo.processInfo.activeProcessorCount))
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
                 let state = Monitor((inside: 0, isOver: false))
                 let before = ProcessCensus.threadsOfPlugins().count

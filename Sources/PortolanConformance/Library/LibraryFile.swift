@@ -12,6 +12,8 @@ struct LibraryFile {
     private(set) var runPaths: [String] = []
     /// Whether there is code of Swift's in it, or in what it needs.
     private(set) var hasSwift = false
+    /// Whether there is code of Rust's in it, whose library ends the process where there is no memory, in these words.
+    var hasRust: Bool { bytes.contains(Array("memory allocation of ".utf8)) }
     private(set) var hasExecutableStack = true
     private(set) var hasWritableCode = false
 

@@ -130,9 +130,11 @@ enum RefusingSystem {
             guard !RefusingSystem.refuses(), let symbol = unsafe dlsym(nil, "pthread_create") else { return EAGAIN }
             return unsafe unsafeBitCast(symbol, to: Create.self)(thread, attributes, body, argument)
         }
-        // thrd_error (threads.h)
-        let createOfC11: @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Int32 = {
-            _, _, _ in 2
+        typealias CreateOfC11 = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Int32
+        let createOfC11: CreateOfC11 = { thread, body, argument in
+            // thrd_error (threads.h)
+            guard !RefusingSystem.refuses(), let symbol = unsafe dlsym(nil, "thrd_create") else { return 2 }
+            return unsafe unsafeBitCast(symbol, to: CreateOfC11.self)(thread, body, argument)
         }
         return unsafe [
             Function("pthread_create", create),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CThreadTrace
 import HTTPTypes
 import PortolanCore
 import PortolanPlugins
@@ -17,7 +18,10 @@ extension Trial {
     ) throws(Unjudged) {
         let instance = try instance()
         var (isJudged, reason) = (false, Unjudged?.none)
+        let end = MonotonicTime.now + patience
         for load in try loads(scenario) {
+            // Where loads do not come to rest, the time is over before all of them have shown that.
+            if !areAllIdle, MonotonicTime.now > end { break }
             let request = try request(load.url)
             guard let handler = try handler(for: request, of: instance) else { continue }
             if let isBlocking, handler.description.isBlocking != isBlocking { continue }
@@ -100,14 +104,18 @@ extension Trial {
     func settled(
         _ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad, whileDelivering body: () throws(Unjudged) -> Void
     ) throws(Unjudged) -> LoadRecord? {
-        let state = Monitor((isInside: false, isReleased: false))
+        let state = Monitor((isInside: false, isReleased: false, isEarly: false))
+        let caller = portolan_thread_number()
         var script = Self.script(for: load)
         script.whileDelivering = { index, _ in
             guard index == 0 else { return }
+            // Nobody would let it go.
+            guard portolan_thread_number() != caller else { return state.withLock { $0.isEarly = true } }
             state.signalling { $0.isInside = true }
             _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
         }
         let made = try make(request, of: instance, script)
+        if state.withLock(\.isEarly) { throw Unjudged("'\(load.url)' tells something while it is made (LIFE-01)") }
         try made.start()
         let isInside = state.wait(atMost: patience) { $0.isInside ? true : nil } == true
         let reason: Unjudged?
@@ -145,7 +153,8 @@ extension Trial {
     /// The upload of `pieces`.
     func upload(_ load: ConformanceLoad, _ pieces: [[UInt8]], length: Int64?) throws(Unjudged) -> (Request, ClientScript) {
         var request = try request(load.url)
-        let bytes = Array(pieces.joined())
+        // Piece by piece: many loads of a check come here, and byte by byte takes long where nothing is optimised.
+        let bytes = pieces.reduce(into: [UInt8]()) { $0 += $1 }
         request.method = .post
         request.body =
             length == nil

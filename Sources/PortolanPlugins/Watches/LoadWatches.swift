@@ -128,7 +128,7 @@ package final class LoadWatches: ReadinessListener {
     /// Whether the load is to be called for what was noted; it is not asked twice for the same.
     ///
     /// - Parameter isPaused: what can be read waits, and is still news afterwards.
-    func takeNews(isPaused: Bool) -> Bool {
+    package func takeNews(isPaused: Bool) -> Bool {
         let (hasNews, rearmed) = state.withLock { state in
             var hasNews = false
             var rearmed: [(CInt, UInt64)] = []

@@ -103,8 +103,14 @@ static portolan_flow next_of_wait(subject_load *load) {
         watch->set_timer(client, PORTOLAN_TIMER_LIMIT, 1);
 #endif
         watch->set_timer(client, 0, 5);
-        watch->watch(client, load->pipe[0], PORTOLAN_READABLE);
-        return PORTOLAN_WAIT;
+        int32_t problem = watch->watch(client, load->pipe[0], PORTOLAN_READABLE);
+#ifndef FAULT_07b
+        if (problem > 0) {
+            fail(load, PORTOLAN_ERROR_NO_RESOURCES, "the host can't watch the sockets");
+            return PORTOLAN_STOPPED;
+        }
+#endif
+        return problem == PORTOLAN_STOPPED ? PORTOLAN_STOPPED : PORTOLAN_WAIT;
     }
     if (watch->fired(client, 0) && send(load->pipe[1], "x", 1, MSG_NOSIGNAL) < 0) {
         fail(load, PORTOLAN_ERROR_IO_FAILED, "the sockets are closed");
