@@ -28,6 +28,9 @@ private struct LoadReading {
     /// When the current exchange began, since the load did.
     private var start = Duration.zero
     private var hasResponse = false
+    private var hasTrailers = false
+    /// How many bytes of body the current exchange has so far.
+    private var byteCount = 0
     /// The request that a redirect led to, until another event shows that it was made.
     private var successor: (method: HTTPRequest.Method, url: URLRecord, start: Duration)?
 
@@ -39,10 +42,10 @@ private struct LoadReading {
         switch try name.text() {
         case "started": try begin(event, at: time)
         case "redirect": try noteRedirect(event, at: time)
-        case "interim": try note(.interim(try head(event)), event, at: time)
+        case "interim": try noteInterim(event, at: time)
         case "response": try noteResponse(event, at: time)
         case "data": try noteData(event, at: time)
-        case "trailers": try note(.trailers(try event.listedFields()), event, at: time)
+        case "trailers": try noteTrailers(event, at: time)
         case "finished": try end(.finished, event, at: time)
         case "failed", "retry":
             // What failed before it began, as with a URL that is none, is no exchange.
@@ -67,14 +70,17 @@ private struct LoadReading {
         guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is no method") }
         var exchange = Exchange(name, try event.required("url").url(), began: began + time / .seconds(1))
         if let body = event["body"] { exchange.body = try body.base64() }
-        (current, start, hasResponse, successor) = (exchange, time, false, nil)
+        begin(exchange, at: time)
+    }
+
+    private mutating func begin(_ exchange: Exchange, at time: Duration) {
+        (current, start, hasResponse, hasTrailers, byteCount, successor) = (exchange, time, false, false, 0, nil)
     }
 
     /// The exchange that an event belongs to.
     private mutating func open(for event: Place) throws(Place.Problem) {
         if let (method, url, start) = successor {
-            current = Exchange(method, url, began: began + start / .seconds(1))
-            (self.start, hasResponse, successor) = (start, false, nil)
+            begin(Exchange(method, url, began: began + start / .seconds(1)), at: start)
         }
         guard current != nil else { throw event.problem("stands where no load has begun, or after its end") }
     }
@@ -85,7 +91,8 @@ private struct LoadReading {
     }
 
     private mutating func end(_ happening: Exchange.Event, _ event: Place, at time: Duration) throws(Place.Problem) {
-        if case .finished = happening, current != nil, !hasResponse { throw event.problem("ends a load that has no response") }
+        try open(for: event)
+        if case .finished = happening, !hasResponse { throw event.problem("ends a load that has no response") }
         try note(happening, event, at: time)
         if let ended = current.take() { exchanges.append(ended) }
     }
@@ -101,8 +108,28 @@ private struct LoadReading {
         (current, successor) = (nil, (next.method, target, time))
     }
 
+    private mutating func noteInterim(_ event: Place, at time: Duration) throws(Place.Problem) {
+        try open(for: event)
+        guard !hasResponse else { throw event.problem("stands after the response") }
+        try note(.interim(try head(event)), event, at: time)
+    }
+
+    private mutating func noteTrailers(_ event: Place, at time: Duration) throws(Place.Problem) {
+        try openBody(for: event)
+        hasTrailers = true
+        try note(.trailers(try event.listedFields()), event, at: time)
+    }
+
+    /// As ``open(for:)``, for what follows a response.
+    private mutating func openBody(for event: Place) throws(Place.Problem) {
+        try open(for: event)
+        guard hasResponse else { throw event.problem("stands before the response") }
+        guard !hasTrailers else { throw event.problem("stands after the trailers") }
+    }
+
     private mutating func noteResponse(_ event: Place, at time: Duration) throws(Place.Problem) {
         try open(for: event)
+        guard !hasTrailers else { throw event.problem("stands after the trailers") }
         var response = try head(event)
         let mime = try event["mime"]?.text()
         response.mimeType = mime.flatMap { MIMEType(parsing: $0) }
@@ -118,11 +145,13 @@ private struct LoadReading {
     }
 
     private mutating func noteData(_ event: Place, at time: Duration) throws(Place.Problem) {
-        try open(for: event)
-        guard hasResponse else { throw event.problem("stands before the response") }
+        try openBody(for: event)
         let kept = try event["base64"]?.base64() ?? []
         let count = try event.required("bytes").count() ?? 0
         guard kept.count <= count else { throw event.problem("has more bytes than it says") }
+        // Neither is more, so that the sum is a number.
+        byteCount += count
+        guard byteCount < 9_000_000_000_000_000 else { throw event.problem("makes the body 9e15 bytes or more") }
         try note(.data(kept, count: count), event, at: time)
     }
 
@@ -152,10 +181,15 @@ extension Place {
     /// Pairs of a name and a value.
     fileprivate func listedFields() throws(Problem) -> HTTPFields {
         var fields = HTTPFields()
-        for field in try self["headers"]?.elements() ?? [] {
+        guard let list = self["headers"] else { return fields }
+        for field in try list.elements() {
             let pair = try field.elements()
-            guard pair.count == 2, fields.append(recorded: try pair[0].text(), try pair[1].text()) else {
-                throw field.problem("is no field that HTTP could have")
+            guard pair.count == 2, let name = pair.first, let value = pair.last else { throw field.problem("has to be a name and a value") }
+            let (nameText, valueText) = (try name.text(), try value.text())
+            do throws(HTTPFields.Unfitness) {
+                try fields.append(recorded: nameText, valueText)
+            } catch {
+                throw field.problem(error.rawValue)
             }
         }
         return fields

@@ -26,9 +26,11 @@ package enum EventTrace {
     /// An event without the fields that say who the caller is.
     private static func withoutCredentials(_ event: JSONValue) -> JSONValue {
         guard case .object(let members) = event, case .array(let fields)? = event["headers"] else { return event }
-        let others = fields.filter { field in
-            guard case .array(let pair) = field, case .string(let name)? = pair.first else { return true }
-            return !FieldList.credentials.contains(name)
+        let others = fields.compactMap { field -> JSONValue? in
+            guard case .array(let pair) = field, pair.count == 2, case (.string(let name), .string(let value)) = (pair[0], pair[1]) else {
+                return field
+            }
+            return FieldList.recordedValue(value, of: name).map { [.string(name), .string($0)] }
         }
         return .object(members.map { $0.isNamed("headers") ? JSONValue.Member(name: $0.name, value: .array(others)) : $0 })
     }

@@ -17,10 +17,12 @@ extension HTTPArchive {
     }
 
     private static func exchange(_ entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange {
-        var exchange = try request(entry)
+        var exchange = try request(entry, isOwn: isOwn)
         let answer = entry["response"]
-        var (response, end) = (try answer?.response(for: exchange.url) ?? Response(url: exchange.url), try end(of: entry, isOwn: isOwn))
-        let body = try answer?["content"]?.body(of: exchange.method, response, isOwn: isOwn) ?? ArchivedBody()
+        var (response, end) = (
+            try answer?.response(for: exchange.url, isOwn: isOwn) ?? Response(url: exchange.url), try end(of: entry, isOwn: isOwn)
+        )
+        let body = try answer?.body(of: exchange.method, response, isOwn: isOwn) ?? ArchivedBody()
         let times = try times(of: entry)
         if case .finished = end, let gap = body.gap { end = .brokenOff(gap) }
         let isWhole = if case .finished = end { true } else { false }
@@ -38,13 +40,13 @@ extension HTTPArchive {
         return exchange
     }
 
-    private static func request(_ entry: Place) throws(Place.Problem) -> Exchange {
+    private static func request(_ entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange {
         let request = try entry.required("request")
         let (name, text) = (try request.required("method"), try request.required("url"))
         guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is no method") }
         let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because nothing is played by it
         var exchange = Exchange(method, try text.url(), began: began)
-        exchange.fields = try request.fields()
+        exchange.fields = try request.fields(isOwn: isOwn)
         guard let data = request["postData"], let sent = data["text"] else { return exchange }
         let bytes = try sent.bytes(encoding: data["_encoding"] ?? data["encoding"])
         // What stands for bytes that are no text can't be told from others.

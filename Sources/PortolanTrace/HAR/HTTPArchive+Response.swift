@@ -16,13 +16,13 @@ struct ArchivedBody {
 }
 
 extension Place {
-    func response(for url: URLRecord) throws(Problem) -> Response {
+    func response(for url: URLRecord, isOwn: Bool) throws(Problem) -> Response {
         var response = Response(url: url)
         if let status = self["status"], let code = try status.count(), code > 0 {
             guard (100...999).contains(code) else { throw status.problem("has to be 0 or a status from 100 to 999") }
             response.status = HTTPResponse.Status(code: code, reasonPhrase: try self["statusText"]?.text() ?? "")
         }
-        response.fields = try fields()
+        response.fields = try fields(isOwn: isOwn)
         let content = self["content"]
         // Chromium writes `x-unknown` where there is none.
         response.mimeType =
@@ -49,11 +49,17 @@ extension Place {
         }
     }
 
-    func fields() throws(Problem) -> HTTPFields {
+    /// - Parameter isOwn: what can be no field is an error. That of others is left out, as they write also what no server has sent.
+    func fields(isOwn: Bool) throws(Problem) -> HTTPFields {
         var fields = HTTPFields()
-        for field in try self["headers"]?.elements() ?? [] {
+        guard let list = self["headers"] else { return fields }
+        for field in try list.elements() {
             let (name, value) = (try field.required("name").text(), try field["value"]?.text() ?? "")
-            guard fields.append(recorded: name, value) else { throw field.problem("is no field that HTTP could have") }
+            do throws(HTTPFields.Unfitness) {
+                try fields.append(recorded: name, value)
+            } catch {
+                if isOwn || error != .isNoField { throw field.problem(error.rawValue) }
+            }
         }
         return fields
     }
@@ -61,39 +67,58 @@ extension Place {
     /// - Parameter encoding: says `base64` where the text is that.
     func bytes(encoding: Place?) throws(Problem) -> [UInt8] {
         let text = try text()
-        switch try encoding?.text() {
+        switch try encoding?.text().lowercased() {
         case nil, "": return Array(text.utf8)
         case "base64": return try base64()
         case let other?: throw (encoding ?? self).problem("is '\(other)'; only base64 is known")
         }
     }
 
-    /// The content of a response.
+    /// The body of this response.
     ///
     /// - Parameter isOwn: the text is the very bytes that came. A browser's is what it made of them.
     func body(of method: HTTPRequest.Method, _ response: Response, isOwn: Bool) throws(Problem) -> ArchivedBody {
-        let size = try self["size"]?.count() ?? 0
+        let content = self["content"]
+        let size = try content?["size"]?.count() ?? 0
         if method == .head || [204, 304].contains(response.status?.code) { return ArchivedBody() }
-        let comment = try self["comment"]?.text()
-        guard let text = self["text"] else {
+        let comment = try content?["comment"]?.text()
+        guard let content, let text = content["text"] else {
+            let size = size > 0 ? size : try announcedSize(of: response)
             guard size > 0 else { return ArchivedBody() }
             return ArchivedBody(count: size, gap: "it has none of the \(size) bytes" + (comment.map { " ('\($0)')" } ?? ""))
         }
-        var body = ArchivedBody(bytes: try text.bytes(encoding: self["encoding"]))
+        var body = ArchivedBody(bytes: try text.bytes(encoding: content["encoding"]))
         body.count = body.bytes.count
-        let isText = self["encoding"] == nil && !isOwn
+        let isText = content["encoding"] == nil && !isOwn
         let isASCII = body.bytes.allSatisfy { $0 < 0x80 }
         if isText, !isASCII, let type = response.mimeType, type.charset?.lowercased() ?? "utf-8" != "utf-8" {
             // It was read as Unicode, and is UTF-8 here.
             body.declared = type.declaringUTF8
         }
-        // What a browser has decoded may be longer or shorter in UTF-8.
-        let isExact = !isText || (isASCII && response.mimeType?.charset?.lowercased().hasPrefix("utf-16") != true)
-        if isExact, body.count < size {
+        let charset = response.mimeType?.charset?.lowercased() ?? "utf-8"
+        let isShorter =
+            if !isText {
+                body.count < size
+            } else if charset == "utf-8" || charset == "utf8" || (isASCII && !charset.hasPrefix("utf-")) {
+                // A byte order mark is gone.
+                body.count < size && body.count + 3 != size
+            } else {
+                // What a browser has decoded is shorter in UTF-8 by no more than that.
+                body.count * 4 + 4 < size
+            }
+        if isShorter {
             body.gap = "it has the first \(body.count) bytes of \(size)"
             body.count = size
         }
         return body
+    }
+
+    /// How many bytes of body there were, as the rest of the response has it, where the content says nothing; 0 where that does neither. The body of
+    /// a redirect nobody reads, and it is seldom there.
+    private func announcedSize(of response: Response) throws(Problem) -> Int {
+        guard let status = response.status?.code, ![301, 302, 303, 307, 308].contains(status) else { return 0 }
+        let sent = try self["bodySize"]?.count() ?? 0
+        return sent > 0 ? sent : response.contentLength.flatMap { Int(exactly: min($0, 9_000_000_000_000_000)) } ?? 0
     }
 }
 
@@ -109,6 +134,13 @@ extension MIMEType {
 }
 
 extension Response {
+    /// What Content-Length says, where it is digits alone (RFC 9110 §8.6).
+    fileprivate var contentLength: Int64? {
+        fields[.contentLength].flatMap { text in
+            text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
+        }
+    }
+
     mutating func declare(_ type: MIMEType) {
         (mimeType, textEncodingName) = (type, type.charset)
         fields[.contentType] = type.description
@@ -125,7 +157,7 @@ extension Response {
             if isWhole { expectedLength = Int64(bodyCount) }
             return
         }
-        guard let length = fields[.contentLength].flatMap({ Int64($0) }), !fields.contains(.contentEncoding) else { return }
+        guard let length = contentLength, !fields.contains(.contentEncoding) else { return }
         if length == bodyCount || !hasBody || (!isWhole && length > bodyCount) {
             expectedLength = length
         } else if bodyCount > 0 {

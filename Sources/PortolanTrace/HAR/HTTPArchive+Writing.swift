@@ -7,8 +7,8 @@ package import PortolanJSON
 
 /// Exchanges as HAR 1.2: an entry for each, those that were redirected among them. Where the protocol has no status it is 0.
 ///
-/// What says who the caller is (`Authorization`, `Cookie`, `Proxy-Authorization`) is left out; the fields of a request are those that the caller gave
-/// it. Members beside the standard's, as it allows them: `_error` is the code of a failure, whose message is the entry's comment; `_encoding` is
+/// What says who the caller is (`Authorization`, `Cookie`, `Proxy-Authorization`, user information in URLs) is left out; the fields of a request are
+/// those that the caller gave it. Interim responses, trailers, the pieces of a body and all responses but the first are not kept. Members beside the standard's, as it allows them: `_error` is the code of a failure, whose message is the entry's comment; `_encoding` is
 /// `base64` where a body that was sent is no text; `_codings` are those that a body still carries.
 ///
 /// Source: HTTP Archive 1.2 Spec (Jan Odvarko)
@@ -23,6 +23,7 @@ package enum HTTPArchive {
     }
 
     package static func entry(_ exchange: Exchange) -> JSONValue {
+        let exchange = exchange.withOneResponse
         let report = exchange.timings?.report
         let version = report.map { $0.networkProtocol == "h2" ? "HTTP/2" : $0.networkProtocol.uppercased() } ?? ""
         var members: [JSONValue.Member] = [
@@ -100,7 +101,9 @@ package enum HTTPArchive {
 
     private static func fields(_ list: FieldList) -> JSONValue {
         .array(
-            list.pairs.filter { !FieldList.credentials.contains($0.name) }.map { ["name": .string($0.name), "value": .string($0.value)] })
+            list.pairs.compactMap { name, value in
+                FieldList.recordedValue(value, of: name).map { ["name": .string(name), "value": .string($0)] }
+            })
     }
 
     /// In milliseconds; -1: the phase was not gone through.
@@ -118,17 +121,14 @@ package enum HTTPArchive {
     }
 }
 
-extension Double {
-    /// Seconds since 1970 as RFC 3339 has it, with milliseconds, in UTC.
-    package var timestamp: String {
-        Date(timeIntervalSince1970: self).formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    }
-
-    /// Seconds since 1970; `nil` where the text is no time as RFC 3339 has it.
-    init?(timestamp: String) {
-        // `try?` because times are written with or without a fraction, which is told apart by trying.
-        let styles = [Date.ISO8601FormatStyle(includingFractionalSeconds: true), Date.ISO8601FormatStyle()]
-        guard let date = styles.lazy.compactMap({ try? $0.parse(timestamp) }).first else { return nil }
-        self = date.timeIntervalSince1970
+extension Exchange {
+    /// As much as an entry holds: of several responses, which are the parts of a multipart body, the first.
+    fileprivate var withOneResponse: Exchange {
+        let places = moments.indices.filter { if case .response = moments[$0].event { true } else { false } }
+        guard places.count > 1 else { return self }
+        var exchange = self
+        exchange.moments.removeSubrange(places[1]...)
+        exchange.note(.brokenOff("it has \(places.count) responses, of which an HTTP Archive holds one; record it as .json"), at: end)
+        return exchange
     }
 }

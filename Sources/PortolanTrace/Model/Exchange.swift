@@ -91,19 +91,27 @@ extension Exchange {
         moments.reduce(into: ([], 0)) { payload, moment in
             guard case .data(let kept, let count) = moment.event else { return }
             payload.0 += kept
-            payload.1 += count
+            payload.1 = payload.1.addingSaturated(count)
         }
     }
 
     /// Why it can't be played to its end, as a clause for a message; `nil` where it can.
     package var gap: String? {
         let (bytes, count) = moments.reduce(into: (0, 0)) { sums, moment in
-            if case .data(let kept, let count) = moment.event { sums = (sums.0 + kept.count, sums.1 + count) }
+            if case .data(let kept, let count) = moment.event { sums = (sums.0 + kept.count, sums.1.addingSaturated(count)) }
         }
         switch moments.last?.event {
         case .brokenOff(let reason): return reason
         case .finished, .failed, .redirect: return bytes < count ? "it has the first \(bytes) bytes of \(count)" : nil
         case .interim, .response, .data, .trailers, nil: return "its end is missing"
         }
+    }
+}
+
+extension Int {
+    /// The sum, or the largest number where it is more than that.
+    fileprivate func addingSaturated(_ other: Int) -> Int {
+        let (sum, isOver) = addingReportingOverflow(other)
+        return isOver ? .max : sum
     }
 }

@@ -10,7 +10,20 @@ package struct FieldList: Equatable, Sendable {
     package private(set) var pairs: [Pair] = []
 
     /// The names of the fields that say who the caller is, which no recording has.
-    static let credentials: Set<String> = ["authorization", "cookie", "proxy-authorization", "set-cookie"]
+    static let credentials: Set<String> = [
+        "authorization", "cookie", "cookie2", "proxy-authorization", "set-cookie", "set-cookie2",
+    ]
+    /// The names of the fields whose values are URLs, or have some in them.
+    private static let links: Set<String> = ["content-location", "link", "location", "referer", "refresh"]
+
+    /// A field's value as recordings have it, with no user information in URLs; `nil` where they have no such field.
+    static func recordedValue(_ value: String, of name: String) -> String? {
+        if credentials.contains(name) { return nil }
+        guard links.contains(name), value.contains("@") else { return value }
+        // `try?` because a reference, or a list of links, is none.
+        if let url = try? URLRecord(parsing: value), url.redacted != url.description { return url.redacted }
+        return value.withoutUserInformation
+    }
 
     package init(_ fields: HTTPFields) {
         pairs = fields.map { ($0.name.canonicalName, Self.text(of: $0)) }
@@ -80,21 +93,57 @@ extension HTTPField {
 }
 
 extension HTTPFields {
+    /// Why a recorded field can't be added, as words for a message.
+    enum Unfitness: String, Error {
+        case isNoField = "is no field that HTTP could have"
+        case isOneTooMany = "is one of more than 10000 fields"
+    }
+
+    /// No message of a recording has more: `HTTPFields` holds 65,534.
+    private static let largestCount = 10_000
+
     /// Adds a field as a recording has it. One whose name begins with a colon is none (RFC 9113 §8.3); a value with line breaks is several, one a line,
-    /// as browsers write what may not be joined with commas.
-    ///
-    /// - Returns: `false` where it can be no field.
-    mutating func append(recorded name: String, _ value: String) -> Bool {
-        if name.hasPrefix(":") { return true }
-        guard let name = HTTPField.Name(name) else { return false }
-        for line in value.split(separator: "\n", omittingEmptySubsequences: false) {
-            let utf8 = Array(line.utf8)
+    /// as browsers write what may not be joined with commas. White space around a value is no part of it (RFC 9110 §5.5).
+    mutating func append(recorded name: String, _ value: String) throws(Unfitness) {
+        if name.hasPrefix(":") { return }
+        guard let name = HTTPField.Name(name) else { throw .isNoField }
+        for line in value.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false) {
+            let text = String(Substring(line).trimmingSpace)
+            let utf8 = Array(text.utf8)
             guard
-                let field = HTTPField(name: name, latin1: String(line))
+                let field = HTTPField(name: name, latin1: text)
                     ?? (HTTPField.isValidValue(utf8) ? HTTPField(name: name, value: utf8) : nil)
-            else { return false }
+            else { throw .isNoField }
+            guard count < Self.largestCount else { throw .isOneTooMany }
             append(field)
         }
-        return true
+    }
+}
+
+extension Substring {
+    /// Without the white space, and the carriage returns, around it.
+    fileprivate var trimmingSpace: Substring {
+        func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar == " " || scalar == "\t" || scalar == "\r" }
+        var scalars = unicodeScalars
+        while let first = scalars.first, isSpace(first) { scalars.removeFirst() }
+        while let last = scalars.last, isSpace(last) { scalars.removeLast() }
+        return Substring(scalars)
+    }
+}
+
+extension String {
+    /// Without what stands before an `@` between two slashes and the end of the authority, wherever in it (RFC 3986 §3.2.1).
+    fileprivate var withoutUserInformation: String {
+        let (slashes, ends) = (Array("/\\".utf8), Array("/\\?#<>\" \t".utf8))
+        var bytes = Array(utf8)
+        var position = 0
+        while let slash = bytes[position...].firstIndex(where: slashes.contains) {
+            position = slash + 1
+            guard position < bytes.count, slashes.contains(bytes[position]) else { continue }
+            while position < bytes.count, slashes.contains(bytes[position]) { position += 1 }
+            let end = bytes[position...].firstIndex(where: ends.contains) ?? bytes.count
+            if let at = bytes[position..<end].lastIndex(of: UInt8(ascii: "@")) { bytes.removeSubrange(position...at) }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

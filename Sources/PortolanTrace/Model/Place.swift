@@ -30,14 +30,10 @@ struct Place {
         return member
     }
 
-    func object() throws(Problem) -> Place {
-        guard case .object = value else { throw problem("has to be an object") }
-        return self
-    }
-
-    func elements() throws(Problem) -> [Place] {
+    /// Each with its way, which is made when it is asked for: there may be very many.
+    func elements() throws(Problem) -> some RandomAccessCollection<Place> {
         guard case .array(let values) = value else { throw problem("has to be an array") }
-        return values.enumerated().map { Place($1, path[$0]) }
+        return values.indices.lazy.map { Place(values[$0], path[$0]) }
     }
 
     func text() throws(Problem) -> String {
@@ -50,8 +46,19 @@ struct Place {
         do throws(URLSyntaxError) { return try URLRecord(parsing: text) } catch { throw problem("is no URL: \(error)") }
     }
 
+    /// Also with line breaks, without padding, and in the alphabet for URLs (RFC 4648 §5).
     func base64() throws(Problem) -> [UInt8] {
-        guard let data = Data(base64Encoded: try text(), options: .ignoreUnknownCharacters) else { throw problem("is no base64") }
+        var digits: [UInt8] = []
+        for byte in try text().utf8 {
+            switch byte {
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): break
+            case UInt8(ascii: "-"): digits.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): digits.append(UInt8(ascii: "/"))
+            default: digits.append(byte)
+            }
+        }
+        while digits.count % 4 > 1 { digits.append(UInt8(ascii: "=")) }
+        guard let data = Data(base64Encoded: Data(digits)) else { throw problem("is no base64") }
         return Array(data)
     }
 

@@ -20,7 +20,7 @@ public struct Recording: Sendable {
     }
 
     /// The largest file that is read, in bytes.
-    public static let largestFile = 256 << 20
+    public static let largestFile = 64 << 20
 
     /// In the order in which they were recorded.
     package private(set) var exchanges: [Exchange]
@@ -64,6 +64,9 @@ public struct Recording: Sendable {
 
     /// How many requests it has answers for; one that was redirected counts for each.
     public var count: Int { exchanges.count }
+
+    /// Whether there is a response to any request.
+    package var hasAnswers: Bool { exchanges.contains { $0.response != nil } }
 
     package mutating func add(_ exchange: Exchange) { exchanges.append(exchange) }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanTrace
+
+/// Which bodies of a browser's archive are whole.
+@Suite(.timeLimit(.minutes(2))) struct ArchivedBodyTests {
+    private func exchange(_ method: String = "GET", _ status: Int = 200, response: String) throws -> Exchange {
+        let text = #"""
+            {"log":{"entries":[{"request":{"method":"\#(method)","url":"http://h/"},"response":{"status":\#(status),\#(response)}}]}}
+            """#
+        return try #require(try Recording(parsing: Array(text.utf8)).exchanges.first)
+    }
+
+    /// What is cut off is shorter than the size; a byte order mark, and another charset, make a difference, too.
+    @Test(arguments: [
+        ("text/plain;charset=utf-8", "héé", 5, true), ("text/plain;charset=utf-8", "héé", 6, false),
+        ("text/plain", "héé", 2_000_000, false),
+        ("text/plain", "héé", 8, true), ("text/plain", "hee", 6, true), ("text/plain", "hee", 4, false), ("text/plain", "héé", 3, true),
+        ("text/plain;charset=UTF8", "héé", 6, false), ("text/plain;charset=utf-16le", "héé", 8, true),
+        ("text/plain;charset=utf-16", "hee", 8, true),
+        ("text/plain;charset=utf-16", "hee", 17, false), ("text/plain;charset=iso-8859-1", "héé", 3, true),
+        ("text/plain;charset=iso-8859-1", "héé", 1000, false), ("text/plain;charset=iso-8859-1", "hee", 4, false),
+    ])
+    func aTextIsWholeWhereItHasTheSize(type: String, text: String, size: Int, isWhole: Bool) throws {
+        let exchange = try exchange(response: #""content":{"mimeType":"\#(type)","size":\#(size),"text":"\#(text)"}"#)
+        #expect((exchange.gap == nil) == isWhole, "\(exchange.gap ?? "whole")")
+    }
+
+    /// A body that was never recorded is none that was empty.
+    @Test(
+        arguments: [
+            ("GET", 200, #""headers":[{"name":"Content-Length","value":"7"}]"#, "it has none of the 7 bytes"),
+            ("GET", 200, #""headers":[{"name":"Content-Length","value":"7"}],"content":{"size":0}"#, "it has none of the 7 bytes"),
+            ("GET", 200, #""headers":[{"name":"Content-Length","value":"7"}],"content":{"size":-1}"#, "it has none of the 7 bytes"),
+            ("GET", 200, #""bodySize":9,"content":{"size":0,"comment":"left out"}"#, "it has none of the 9 bytes ('left out')"),
+            ("GET", 200, #""bodySize":9,"content":{"size":0,"text":""}"#, nil), ("GET", 200, #""bodySize":0,"content":{"size":0}"#, nil),
+            ("GET", 200, #""bodySize":-1,"content":{}"#, nil), ("HEAD", 200, #""headers":[{"name":"Content-Length","value":"7"}]"#, nil),
+            ("GET", 204, #""bodySize":9"#, nil), ("GET", 304, #""headers":[{"name":"Content-Length","value":"7"}]"#, nil),
+            ("GET", 302, #""headers":[{"name":"Content-Length","value":"7"},{"name":"Location","value":"/x"}]"#, nil),
+            ("GET", 200, #""headers":[{"name":"Content-Length","value":"-7"}]"#, nil),
+        ] as [(String, Int, String, String?)])
+    func aBodyThatIsMissingIsAGap(method: String, status: Int, response: String, gap: String?) throws {
+        #expect(try exchange(method, status, response: response).gap == gap)
+    }
+
+    @Test(arguments: [("3", Int64(3)), ("+3", nil), ("-3", nil), (" 3 ", 3), ("3, 3", nil)])
+    func aLengthIsDigits(value: String, length: Int64?) throws {
+        let exchange = try exchange(
+            response: #""headers":[{"name":"Content-Length","value":"\#(value)"}],"content":{"size":3,"text":"abc"}"#)
+        #expect(exchange.response?.expectedLength == length)
+    }
+
+    /// Parts of a multipart body, of which an archive has no more than one.
+    @Test func ofSeveralResponsesOneIsWritten() throws {
+        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
+        for part in ["one", "two"] {
+            exchange.note(.response(Response(url: exchange.url, mimeType: MIMEType(parsing: "text/\(part)"))), at: .zero)
+            exchange.note(.data(Array(part.utf8), count: 3), at: .zero)
+        }
+        exchange.note(.finished, at: .zero)
+        recording.add(exchange)
+        let archived = try #require(try Recording(parsing: recording.bytes(as: .har)).exchanges.first)
+        #expect(archived.payload.bytes == Array("one".utf8) && archived.response?.mimeType?.description == "text/one")
+        #expect(archived.gap == "it has 2 responses, of which an HTTP Archive holds one; record it as .json")
+        let traced = try #require(try Recording(parsing: recording.bytes(as: .json)).exchanges.first)
+        #expect(traced.payload.bytes == Array("onetwo".utf8) && traced.gap == nil)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanJSON
+import Testing
+
+@testable import PortolanTrace
+
+/// Files that were made to do harm: they are refused, by entry and line, or read at a cost that the file's length bounds.
+@Suite(.timeLimit(.minutes(2))) struct HostileFileTests {
+    private static func load(_ events: String...) -> String {
+        let start = [#"{"event":"started","url":"x:","method":"GET"}"#]
+        return #"{"loads":[{"events":[\#((start + events).joined(separator: ",\n"))]}]}"#
+    }
+
+    private static func archive(_ headers: String, creator: String = "x") -> String {
+        #"{"log":{"creator":{"name":"\#(creator)"},"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":204,"headers":[\#(headers)]}}]}}"#
+    }
+
+    private static func repeated(_ text: String, _ count: Int, separator: String = ",") -> String {
+        Array(repeating: text, count: count).joined(separator: separator)
+    }
+
+    private func refusal(_ text: String) -> String? {
+        do throws(RecordingError) { _ = try Recording(parsing: Array(text.utf8)) } catch { return error.description }
+        return nil
+    }
+
+    private static let response = #"{"event":"response"}"#
+    private static let trailers = #"{"event":"trailers"}"#
+    private static let data = #"{"event":"data","bytes":8999999999999999}"#
+
+    @Test func bodiesOfMoreBytesThanANumberHoldsAreRefused() throws {
+        let words = "load 1, events[3] (line 4:1) makes the body 9e15 bytes or more"
+        #expect(refusal(Self.load(Self.response, Self.data, Self.data)) == words)
+        #expect(refusal(Self.load(Self.response, Self.repeated(Self.data, 1025)))?.hasSuffix("9e15 bytes or more") == true)
+        // Each exchange has its own.
+        let retried = Self.load(
+            Self.response, Self.data, #"{"event":"failed","message":"x"}"#, #"{"event":"started","url":"x:","method":"GET"}"#,
+            Self.response,
+            Self.data)
+        #expect(refusal(retried) == nil)
+    }
+
+    @Test func sumsEndAtTheLargestNumber() throws {
+        var exchange = Exchange(.get, try URLRecord(parsing: "x:"), began: 0)
+        for _ in 0..<3 { exchange.note(.data([1], count: .max / 2 + 1), at: .zero) }
+        exchange.note(.finished, at: .zero)
+        #expect(exchange.payload.count == .max && exchange.gap == "it has the first 3 bytes of \(Int.max)")
+    }
+
+    @Test(arguments: [
+        (archive(repeated(#"{"name":"a","value":"b"}"#, 10_001)), "entry 1, response.headers[10000] (line 1:"),
+        (archive(#"{"name":"a","value":"\#(repeated("b", 10_001, separator: "\\n"))"}"#), "entry 1, response.headers[0] (line 1:"),
+        (load(#"{"event":"response","headers":[\#(repeated(#"["a","b"]"#, 10_001))]}"#), "load 1, events[1].headers[10000] (line 2:"),
+        (
+            load(response, #"{"event":"trailers","headers":[\#(repeated(#"["a","b"]"#, 10_001))]}"#),
+            "load 1, events[2].headers[10000] (line 3:"
+        ),
+        (
+            #"{"log":{"entries":[{"request":{"method":"GET","url":"x:","headers":[\#(repeated(#"{"name":"a"}"#, 10_001))]}}]}}"#,
+            "entry 1, request.headers[10000] (line 1:"
+        ),
+    ])
+    func moreFieldsThanAMessageHoldsAreRefused(text: String, place: String) throws {
+        let words = try #require(refusal(text))
+        #expect(words.hasPrefix(place) && words.hasSuffix("is one of more than 10000 fields"), "\(words)")
+    }
+
+    /// Places are made for what is looked at, and no more.
+    @Test func elementsAreMadeOneByOne() throws {
+        let count = 100_000
+        let elements = try Place(.array(Array(repeating: .null, count: count)), JSONPath()["log"]["entries"]).elements()
+        #expect(elements.count == count && elements.last?.path.steps.count == 3)
+        #expect(!(elements is [Place]))
+        #expect(refusal(#"{"log":{"entries":[\#(Self.repeated("1", count))]}}"#) == "entry 1 (line 1:20) has to be an object")
+    }
+
+    @Test(arguments: [
+        (load(trailers), "load 1, events[1] (line 2:1) stands before the response"),
+        (load(response, trailers, #"{"event":"data","bytes":1}"#), "load 1, events[3] (line 4:1) stands after the trailers"),
+        (load(response, trailers, trailers), "load 1, events[3] (line 4:1) stands after the trailers"),
+        (load(response, trailers, response), "load 1, events[3] (line 4:1) stands after the trailers"),
+        (load(response, #"{"event":"interim","status":103}"#), "load 1, events[2] (line 3:1) stands after the response"),
+        (
+            load(response, #"{"event":"finished"}"#, response),
+            "load 1, events[3] (line 4:1) stands where no load has begun, or after its end"
+        ),
+        (
+            load(#"{"event":"redirect","url":"x:y"}"#, #"{"event":"finished"}"#),
+            "load 1, events[2] (line 3:1) ends a load that has no response"
+        ),
+    ])
+    func eventsInAnImpossibleOrderAreRefused(text: String, words: String) {
+        #expect(refusal(text) == words)
+    }
+
+    // MARK: Fields
+
+    private func fields(_ headers: String, creator: String = "x") throws -> [String] {
+        let recording = try Recording(parsing: Array(Self.archive(headers, creator: creator).utf8))
+        return try #require(recording.exchanges.first?.response?.fields).map { "\($0.name.canonicalName)=\($0.value)" }
+    }
+
+    @Test(arguments: [
+        (#"{"name":"a","value":" \t b\tc "}"#, ["a=b\tc"]), (#"{"name":"a","value":"b\r\nc\r\n"}"#, ["a=b", "a=c", "a="]),
+        (#"{"name":"a","value":"b"},{"name":"","value":"c"},{"name":"d e","value":""},{"name":"f","value":"\u0000"}"#, ["a=b"]),
+    ])
+    func oneOddFieldDoesNotSpoilTheArchive(headers: String, expected: [String]) throws {
+        #expect(try fields(headers) == expected)
+    }
+
+    @Test(arguments: [#"{"name":"","value":"c"}"#, #"{"name":"f","value":"\u0000"}"#])
+    func oneOfOnesOwnIsAnError(headers: String) {
+        #expect(
+            refusal(Self.archive(headers, creator: "Portolan"))
+                == "entry 1, response.headers[0] (line 1:132) is no field that HTTP could have")
+    }
+
+    // MARK: Base64
+
+    @Test(
+        arguments: [
+            ("AP+/", [0, 0xFF, 0xBF]), ("AP-_", [0, 0xFF, 0xBF]), ("A P\\r\\n8\\t=", [0, 0xFF]), ("AP8", [0, 0xFF]), ("", []),
+            ("AP8*", nil),
+            ("A", nil), ("AP8=AP8=", nil), ("éé", nil),
+        ] as [(String, [UInt8]?)])
+    func base64IsReadStrictly(text: String, bytes: [UInt8]?) throws {
+        for encoding in ["base64", "Base64"] {
+            let archive = #"""
+                {"log":{"entries":[{"request":{"method":"GET","url":"http://h/"},"response":{"status":200,
+                "content":{"text":"\#(text)","encoding":"\#(encoding)"}}}]}}
+                """#
+            // `try?` because some are refused.
+            let recording = try? Recording(parsing: Array(archive.utf8))
+            #expect(recording?.exchanges.first?.payload.bytes == bytes)
+        }
+    }
+}
