@@ -118,6 +118,51 @@ import Testing
         #expect(try events("x:two", ReplayHandler(filled)).last == .finished)
     }
 
+    @Test func fillLoadsAnewWhatHasFailed() throws {
+        var failed = Recording()
+        var exchange = Exchange(.get, try URLRecord(parsing: "x:one"), began: 0)
+        exchange.note(.failed(LoadError(.timedOut, message: "too late")), at: .zero)
+        failed.add(exchange)
+        let read = try Recording(parsing: failed.bytes(as: .har))
+        #expect(try events("x:one", ReplayHandler(read)) == [.failed(.timedOut)])
+        let replay = ReplayHandler(read, mode: .fill)
+        #expect(try events("x:one", replay).last == .finished)
+        #expect(source.asked.withLock { $0 } == ["x:one"])
+        // The answer is played, though the failure stands first.
+        let filled = try Recording(parsing: replay.recording.bytes(as: .har))
+        #expect(filled.count == 2)
+        #expect(try events("x:one", ReplayHandler(filled)).last == .finished)
+        #expect(try events("x:one", ReplayHandler(filled, mode: .fill)).last == .finished)
+        #expect(source.asked.withLock { $0.count } == 1)
+    }
+
+    @Test func whatFailsAgainIsNotAddedAgain() throws {
+        let read = try Recording(parsing: recording(of: "x:fails").bytes(as: .har))
+        let replay = ReplayHandler(read, mode: .fill)
+        #expect(try events("x:fails", replay) == [.failed(.nameNotFound)])
+        #expect(source.asked.withLock { $0 } == ["x:fails", "x:fails"] && replay.recording.count == 1)
+    }
+
+    /// URLs in fields show no passwords either.
+    @Test(arguments: Recording.Form.allCases) func whoTheCallerIsIsNotInTheFile(form: Recording.Form) throws {
+        let values = [
+            ("location", "http://me:hidden@h/there", "http://h/there"), ("location", "//me:hidden@h/there", "//h/there"),
+            ("content-location", "http://me:hid@den@h/", "http://h/"), ("referer", "https://me:hidden@h", "https://h/"),
+            ("link", "<http://a/>, <http://me:hidden@h/x>; rel=next, <//me:hidden@i>", "<http://a/>, <http://h/x>; rel=next, <//i>"),
+            ("refresh", "5; url=http://me:hidden@h/", "5; url=http://h/"), ("location", "/home/@me", "/home/@me"),
+            ("location", "http://h/?to=a@b", "http://h/?to=a@b"), ("x-mark", "http://a@h/", "http://a@h/"), ("set-cookie2", "hidden", nil),
+            ("cookie2", "hidden", nil),
+        ]
+        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))
+        var response = Response(url: exchange.url)
+        for (name, value, _) in values { try response.fields.append(recorded: name, value) }
+        exchange.note(.response(response), at: .zero)
+        exchange.note(.finished, at: .zero)
+        recording.add(exchange)
+        let read = try #require(try Recording(parsing: recording.bytes(as: form)).exchanges.first?.response)
+        #expect(read.fields.map(\.value) == values.compactMap(\.2))
+    }
+
     @Test func recordLoadsEverythingAnew() throws {
         let replay = ReplayHandler(try recording(of: "x:one", "x:two"), mode: .record)
         _ = try events("x:two", replay)
@@ -133,6 +178,9 @@ import Testing
         }
         loader(replay).task(for: try Request("x:one"), delegate: delegate).resume()
         #expect(delegate.events.last == .failed(.cancelled) && replay.recording.count == 0)
+        #expect(replay.recordCount == 0)
+        _ = try events("x:redirect", replay)
+        #expect(replay.recordCount == 2)
     }
 
     @Test func bodiesThatAreSentAreRecordedAndTellRequestsApart() throws {

@@ -6,8 +6,8 @@ import PortolanCore
 /// The answers of a recording by their requests, and which have been given: decides which one comes next.
 ///
 /// Requests are the same in method and URL, without fragment and user information, and in the bytes that they send, where those are known of both. Of
-/// several answers to the same request each is given once, in the order of the recording, and then the last one again and again. One that is not whole
-/// is given only where there is no other.
+/// several answers to the same request each is given once, in the order of the recording, and then the last one again and again. A failure
+/// is given only where there is no answer, and one that is not whole only where there is no other.
 struct AnswerShelf {
     private struct Key: Hashable {
         let method: HTTPRequest.Method
@@ -38,14 +38,21 @@ struct AnswerShelf {
         places[Key(request.method, request.url)]?.contains { exchanges[$0].body != nil } ?? false
     }
 
-    /// - Parameter wholeOnly: an answer that is not whole is none.
+    /// - Parameter wholeOnly: an answer that is not whole is none, nor is a failure, which may have passed.
     mutating func take(_ request: Request, _ sent: Sent, wholeOnly: Bool) -> Exchange? {
         let same = (places[Key(request.method, request.url)] ?? []).filter { Self.isSame(exchanges[$0].body, sent) }
         let whole = same.filter { exchanges[$0].gap == nil }
-        let candidates = whole.isEmpty && !wholeOnly ? same : whole
+        let answered = whole.filter { exchanges[$0].failure == nil }
+        let candidates = wholeOnly || !answered.isEmpty ? answered : whole.isEmpty ? same : whole
         guard let index = candidates.first(where: { !isGiven[$0] }) ?? candidates.last else { return nil }
         isGiven[index] = true
         return exchanges[index]
+    }
+
+    /// Whether it is known already that the request fails.
+    func hasFailure(like exchange: Exchange) -> Bool {
+        guard exchange.failure != nil, let same = places[Key(exchange.method, exchange.url)] else { return false }
+        return same.contains { exchanges[$0].failure != nil && exchanges[$0].body == exchange.body }
     }
 
     private static func isSame(_ recorded: [UInt8]?, _ sent: Sent) -> Bool {

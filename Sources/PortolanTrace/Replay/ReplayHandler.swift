@@ -17,14 +17,15 @@ import Synchronization
 ///
 /// A request gets an answer that was recorded for the same method and URL, without fragment and user information; where the recording has what was
 /// sent, the body has to be the same, too, unless it can be read only once. Of several answers each is given once, in their order, and then the last
-/// one again and again. Redirects are told as redirects, so the loader asks for the next one; an answer 401 is an answer, and no question. Failures
+/// one again and again; a failure is played where there is no answer. Redirects are told as redirects, so the loader asks for the next one; an answer 401 is an answer, and no question. Failures
 /// are played, with code and message; an answer that was recorded in part comes to that point, and fails with `LoadError.Code.truncated`.
 public final class ReplayHandler: ProtocolHandler {
     /// What happens to requests that the recording has no answer for, and to it.
     public enum Mode: String, Hashable, Sendable, CaseIterable {
         /// They fail with `LoadError.Code.notFound`, and a message that says what comes near.
         case strict
-        /// They are loaded by the handler that stands behind, and added to the recording. What was recorded in part counts as missing.
+        /// They are loaded by the handler that stands behind, and added to the recording. What was recorded in part counts as missing, and so
+        /// does a failure.
         case fill
         /// All requests are loaded by the handlers that stand behind, and make a new recording.
         case record
@@ -64,11 +65,12 @@ public final class ReplayHandler: ProtocolHandler {
         state = Mutex(State(recording: recording, shelf: AnswerShelf(recording.exchanges)))
     }
 
-    /// The recording as it is now: what was read, and behind it each load that has ended by itself since, in the order in which they began. Any thread.
+    /// The recording as it is now: what was read, and behind it each load that has ended by itself since, in the order in which they began. Of
+    /// what failed before and does again, it has the first failure. Any thread.
     public var recording: Recording {
-        let (recording, records) = state.withLock { ($0.recording, $0.records) }
+        let (recording, shelf, records) = state.withLock { ($0.recording, $0.shelf, $0.records) }
         return records.reduce(into: recording) { recording, record in
-            if let exchange = record.exchange { recording.add(exchange) }
+            if let exchange = record.exchange, !shelf.hasFailure(like: exchange) { recording.add(exchange) }
         }
     }
 
@@ -94,6 +96,18 @@ public final class ReplayHandler: ProtocolHandler {
         state.withLock { $0.records.append(record) }
         return .recorded(client.makeNextLoad(for: request, client: ExchangeRecorder(record, next: client)), record)
     }
+
+    /// Forgets what came of a load that was stopped, unless it had ended by itself: nobody asks for it again.
+    func drop(_ record: ExchangeRecord) {
+        guard record.exchange == nil else { return }
+        state.withLock { state in
+            // From the end, because most that are stopped have begun of late.
+            if let index = state.records.lastIndex(where: { $0 === record }) { state.records.remove(at: index) }
+        }
+    }
+
+    /// How many loads are written down, those that run among them.
+    var recordCount: Int { state.withLock { $0.records.count } }
 
     private func play(_ exchange: Exchange, for request: Request, _ client: any ProtocolClient) -> any ProtocolLoad {
         let script = exchange.script(for: request)

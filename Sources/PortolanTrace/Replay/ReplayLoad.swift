@@ -37,7 +37,7 @@ final class ReplayLoad: ProtocolLoad {
             state.isStopped = true
             return (state.load.take(), state.record.take())
         }
-        record?.stop()
+        if let record { drop(record) }
         load?.stopLoading()
     }
 
@@ -55,6 +55,11 @@ final class ReplayLoad: ProtocolLoad {
             if !state.isStopped { (state.load, state.record) = (load, record) }
             return !state.isStopped
         }
-        if starts { load.startLoading() }
+        if starts { load.startLoading() } else if let record { drop(record) }
+    }
+
+    private func drop(_ record: ExchangeRecord) {
+        record.stop()
+        handler.drop(record)
     }
 }
