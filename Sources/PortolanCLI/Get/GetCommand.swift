@@ -23,6 +23,11 @@ struct GetCommand: ParsableCommand {
         if urls.count > 1, let file = output.file, file != "-" {
             throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
         }
+        for (name, path) in [("--trace", output.tracePath), ("-o", output.file)] {
+            if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
+                throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
+            }
+        }
     }
 
     func run() throws {
@@ -45,6 +50,8 @@ struct GetCommand: ParsableCommand {
             first = first ?? failure
             if failure.endsSession { break }
         }
+        // What came until then is a fragment, and may not take the place of a whole file.
+        if let interruption = session.interruption { throw Failure(first?.status ?? interruption, nil) }
         let traced = Result { () throws(Failure) in try trace?.write() }
         try setup.replay?.write()
         try traced.get()

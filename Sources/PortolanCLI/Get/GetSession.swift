@@ -15,6 +15,9 @@ final class GetSession: Sendable {
 
     private let monitor = Monitor(State())
 
+    /// What the signal that has come makes the exit status.
+    var interruption: ExitStatus? { monitor.withLock { $0.interruption } }
+
     /// Loads one URL to its end, in several tries where those are asked for, and reports why it failed.
     ///
     /// - Parameter body: what is sent, or why it can't be.
@@ -36,7 +39,6 @@ final class GetSession: Sendable {
                 try run(new.load, new.request, on: loader)
                 return nil
             } catch {
-                let interruption = monitor.withLock { $0.interruption }
                 if interruption == nil, let retry = load?.retry, prepare(retry, after: error, schedule, command, observers) {
                     schedule.begin()
                     continue
@@ -84,7 +86,7 @@ final class GetSession: Sendable {
     }
 
     private func report(_ failure: Failure, to observers: [any LoadObserver], at time: Duration) -> Failure {
-        let failure = monitor.withLock { $0.interruption }.map(Self.failure) ?? failure
+        let failure = interruption.map(Self.failure) ?? failure
         for observer in observers {
             // `try?` because the first failure is the one to be told.
             try? observer.observe(.failed(failure), at: time)

@@ -129,6 +129,17 @@ enum FileSystem {
         throw SystemError(code: ELOOP)
     }
 
+    /// Whether both names lead to one file, or would where nothing has them yet.
+    static func isSame(_ path: String, _ other: String) -> Bool { canonical(path) == canonical(other) }
+
+    private static func canonical(_ path: String) -> String {
+        // `try?` because a name that leads nowhere is compared as it is.
+        let path = (try? destination(of: path)) ?? path
+        if let resolved = resolved(path) { return resolved }
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+        return (resolved(folder.isEmpty ? "." : folder) ?? folder) + "/" + path.dropFirst(folder.count)
+    }
+
     /// What the symbolic link at `path` holds, or `nil` where there is no link: readlink(2).
     private static func linkText(at path: String) throws(SystemError) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))

@@ -8,11 +8,12 @@ import PortolanTrace
 final class ReplayFile: Sendable {
     let handler: ReplayHandler
     private let path: String
+    private let mode: ReplayHandler.Mode
     private let form: Recording.Form
     /// How many answers stand in the file.
     private let count: Int
 
-    /// - Throws: where the file is missing in a mode that needs it, or is no recording.
+    /// - Throws: where the file is missing in a mode that needs it, is no recording, or is to be written and can't be.
     init(_ path: String, mode: ReplayHandler.Mode, speed: Double?) throws(Failure) {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
@@ -20,8 +21,21 @@ final class ReplayFile: Sendable {
         guard let form = recording.form ?? named else {
             throw Failure(.usage, "--replay: the name of '\(path)', which is to be written, has to end in .har or .json")
         }
-        (self.path, self.form, count) = (path, form, mode == .record ? 0 : recording.count)
+        if mode != .strict { try Self.probe(path) }
+        (self.path, self.mode, self.form, count) = (path, mode, form, mode == .record ? 0 : recording.count)
         handler = ReplayHandler(recording, mode: mode, speed: speed)
+    }
+
+    /// Finds out whether the file can be written, before anything is loaded for it.
+    private static func probe(_ path: String) throws(Failure) {
+        switch FileSystem.kind(at: path) {
+        case .directory, .special: throw Failure(.writeFailed, "--replay: '\(path)' is no regular file")
+        case .regular, nil: break
+        }
+        let file = try PartialFile(for: path, collision: .replaces)
+        file.discard()
+        // `try?` because nothing was written.
+        try? file.descriptor.close()
     }
 
     private static func read(_ path: String) throws(Failure) -> Recording {
@@ -39,9 +53,13 @@ final class ReplayFile: Sendable {
         }
     }
 
-    /// Writes what was loaded; where nothing was, the file stays as it is.
+    /// Writes what was loaded; where nothing was, the file stays as it is, and with `record` also where there was no answer, as without a network.
     func write() throws(Failure) {
         let recording = handler.recording
-        if recording.count > count { try PartialFile.write(recording.bytes(as: form), to: path) }
+        guard recording.count > count else { return }
+        if mode == .record, !recording.hasAnswers, FileSystem.kind(at: path) != nil {
+            return Diagnostics.warn("--replay: nothing was answered; '\(path)' stays as it was")
+        }
+        try PartialFile.write(recording.bytes(as: form), to: path)
     }
 }

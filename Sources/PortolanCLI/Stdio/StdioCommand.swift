@@ -27,7 +27,8 @@ struct StdioCommand: ParsableCommand {
         let handler = HTTPHandler(configuration: configuration)
         let setup = try loader.setUp(http: handler)
         let served = Result { try server.serve(.standardInput, loaders: StdioLoaders(setup, http: handler)) }
-        try setup.replay?.write()
+        // Not after a signal: what came until then is a fragment.
+        if !server.isInterrupted { try setup.replay?.write() }
         try served.get()
     }
 }

@@ -46,6 +46,8 @@ final class StdioServer: Sendable {
         if let interruption = monitor.withLock({ $0.interruption }) { throw Failure(interruption, nil) }
     }
 
+    var isInterrupted: Bool { monitor.withLock { $0.interruption != nil } }
+
     /// Ends the loads, whose answers say so, and then the program.
     func interrupt(_ status: ExitStatus) {
         let tasks = monitor.withLock { state in

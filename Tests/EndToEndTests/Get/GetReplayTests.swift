@@ -80,6 +80,66 @@ import Testing
         #expect(try program.run("get", "--replay", name, server.url()).text == "new")
     }
 
+    /// As without a network.
+    @Test func aRecordingOfFailuresReplacesNoOther() throws {
+        let record = ["get", "--replay", "loads.har", "--replay-mode", "record"]
+        #expect(try program.run(record + ["data:,one"]).status == 0)
+        let before = program.contents(of: "loads.har")
+        let outcome = try program.run(record + ["file:///nosuch/file"])
+        #expect(outcome.status == 37)
+        #expect(outcome.errors.last == "portolan: warning: --replay: nothing was answered; 'loads.har' stays as it was")
+        #expect(program.contents(of: "loads.har") == before)
+        // Where there is no other, they are a recording.
+        #expect(try program.run("get", "--replay", "new.har", "--replay-mode", "record", "file:///nosuch/file").status == 37)
+        #expect(program.contents(of: "new.har")?.contains("notFound") == true)
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM]) func aSignalLeavesTheFileAsItWas(signal: Int32) throws {
+        let unruly = try UnrulyPlugin.make(in: program)
+        let record = ["get", "--replay", "loads.har", "--replay-mode", "record", "--plugin", unruly]
+        #expect(try program.run(record + ["data:,one", "data:,two"]).status == 0)
+        let before = program.contents(of: "loads.har")
+        let process = Process()
+        process.executableURL = Program.executable
+        process.arguments = record + ["--trace", "trace.json", "data:,fragment", "unruly://hang"]
+        process.currentDirectoryURL = program.folder
+        let errors = Pipe()
+        (process.standardInput, process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice, errors)
+        try process.run()
+        #expect(String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self) == "waits\n")
+        kill(process.processIdentifier, signal)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 128 + signal)
+        #expect(program.contents(of: "loads.har") == before && program.contents(of: "trace.json") == nil)
+    }
+
+    @Test func whatCannotBeWrittenIsSaidBeforeAnythingIsLoaded() throws {
+        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "one"))
+        try program.makeFile("folder.har/x")
+        for (path, words) in [
+            ("nosuch/x.har", "cannot create a file beside 'nosuch/x.har'"), ("folder.har", "'folder.har' is no regular file"),
+        ] {
+            let outcome = try program.run("get", "--replay", path, "--replay-mode", "record", server.url())
+            #expect(outcome.status == 23 && outcome.errors.first?.contains(words) == true, "\(outcome.errors)")
+        }
+        #expect(server.connections.isEmpty)
+        #expect(try program.files == ["folder.har"])
+    }
+
+    @Test(arguments: ["--trace", "-o"], ["loads.json", "./loads.json", "link.json"])
+    func aRecordingIsNotOverwritten(option: String, name: String) throws {
+        #expect(try program.run("get", "--trace", "loads.json", "data:,one").status == 0)
+        let before = program.contents(of: "loads.json")
+        try FileManager.default.createSymbolicLink(atPath: program.folder.path + "/link.json", withDestinationPath: "loads.json")
+        let outcome = try program.run("get", "--replay", "loads.json", option, name, "data:,one")
+        #expect(outcome.status == 2)
+        #expect(
+            outcome.errors.contains {
+                $0.contains("--replay and \(option) name the same file, 'loads.json'; choose another one for \(option)")
+            })
+        #expect(program.contents(of: "loads.json") == before)
+    }
+
     @Test func whatIsSentTellsRequestsApart() throws {
         let server = try ScriptedServer(
             [.receiveThrough("a=1"), .send(text: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\none")],
