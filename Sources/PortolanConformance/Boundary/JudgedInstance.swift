@@ -64,9 +64,28 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         withExtendedLifetime(last) {}
     }
 
-    /// Keeps no more than it does now, and the last ones, so that the judge's own memory does not grow with the number of loads.
-    func keepFew() {
-        kept.withLock { $0.limit = max(64, $0.objects.count) }
+    /// Keeps all from now on.
+    ///
+    /// - Returns: how many there are, for ``keepFew(since:)``.
+    func keepAll() -> Int {
+        kept.withLock { kept in
+            kept.limit = nil
+            return kept.objects.count
+        }
+    }
+
+    /// Lets go of what was kept before `count`, and keeps no more than there are now, and the last ones, from now on, so that the judge's own memory
+    /// does not grow with the number of loads.
+    func keepFew(since count: Int) {
+        let old = kept.withLock { kept in
+            defer {
+                kept.objects.removeFirst(min(count, kept.objects.count))
+                kept.limit = max(64, kept.objects.count)
+            }
+            return kept.objects.prefix(count)
+        }
+        // Outside of the lock: they may be loads.
+        withExtendedLifetime(old) {}
     }
 
     func end() {

@@ -52,6 +52,11 @@ struct Surroundings: Hashable, Sendable {
         return found
     }
 
+    /// Those whose handler is another.
+    func signals(handledOtherwiseThan before: Self) -> [Int32] {
+        Self.signals.filter { signalHandlers[$0] != before.signalHandlers[$0] }
+    }
+
     /// What is another now: one line each.
     func changes(since before: Self) -> [String] {
         var changes: [String] = []
@@ -65,7 +70,7 @@ struct Surroundings: Hashable, Sendable {
         if rounding != before.rounding { changes.append("the rounding mode changed") }
         let masked = blockedSignals.symmetricDifference(before.blockedSignals)
         if !masked.isEmpty { changes.append("the signal mask changed: \(masked.sorted().map(String.init).joined(separator: ", "))") }
-        let handled = Self.signals.filter { signalHandlers[$0] != before.signalHandlers[$0] }
+        let handled = signals(handledOtherwiseThan: before)
         if !handled.isEmpty { changes.append("the handlers of signals changed: \(handled.map(String.init).joined(separator: ", "))") }
         return changes
     }

@@ -6,7 +6,7 @@ import PortolanPlugins
 /// LEAK: memory of many loads, one after another.
 extension ConformanceCheck {
     static let heap: [ConformanceCheck] = [
-        flat("LEAK-01", "loads") { trial, rounds throws(Unjudged) in
+        flat("LEAK-01", .any, "loads") { trial, rounds throws(Unjudged) in
             try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
                 try rounds(load, instance) { _ throws(Unjudged) in
                     let (request, script) = try trial.scene(load)
@@ -14,7 +14,7 @@ extension ConformanceCheck {
                 }
             }
         },
-        flat("LEAK-05", "loads that were stopped") { trial, rounds throws(Unjudged) in
+        flat("LEAK-05", .any, "loads that were stopped") { trial, rounds throws(Unjudged) in
             func judge(_ scenario: ConformanceRule.Scenario) throws(Unjudged) {
                 try trial.eachLoad(scenario) { load, _, instance throws(Unjudged) in
                     try rounds(load, instance) { index throws(Unjudged) in
@@ -37,7 +37,7 @@ extension ConformanceCheck {
             try judge(.any)
             if (try? trial.loads(.hangs)) != nil { try judge(.hangs) }  // because a manifest without one has others
         },
-        flat("LEAK-06", "loads that failed") { trial, rounds throws(Unjudged) in
+        flat("LEAK-06", .fails, "loads that failed") { trial, rounds throws(Unjudged) in
             try trial.eachLoad(.fails) { load, request, instance throws(Unjudged) in
                 try rounds(load, instance) { _ throws(Unjudged) in
                     _ = try trial.performHere(request, of: instance, Trial.script(for: load))
@@ -48,7 +48,7 @@ extension ConformanceCheck {
     ]
 
     /// As many redirects as no host follows: what each of them leaves, a circle of servers multiplies.
-    private static let redirectLoop = flat("REDIR-05", "redirects", longestRound: 60) { trial, rounds throws(Unjudged) in
+    private static let redirectLoop = flat("REDIR-05", .redirects, "redirects", longestRound: 60) { trial, rounds throws(Unjudged) in
         try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
             try rounds(load, instance) { _ throws(Unjudged) in
                 let record = try trial.performHere(request, of: instance, Trial.script(for: load))
@@ -63,12 +63,14 @@ extension ConformanceCheck {
     /// Fails where each round of loads leaves more of the heap in use than the one before, for every load of it. What comes and goes, or grows
     /// once, is no leak.
     private static func flat(
-        _ id: String, _ what: String, longestRound: Int = 200, _ judge: @escaping @Sendable (Trial, Rounds) throws(Unjudged) -> Void
+        _ id: String, _ scenario: ConformanceRule.Scenario, _ what: String, longestRound: Int = 200,
+        _ judge: @escaping @Sendable (Trial, Rounds) throws(Unjudged) -> Void
     ) -> ConformanceCheck {
         ConformanceCheck(id, needsProcess: true) { trial throws(Unjudged) in
             // What is left for each URL, of most of the check's time.
-            let budget = trial.patience * 3 / max(1, trial.subject.loads.count)
+            let budget = try trial.patience * 3 / trial.loads(scenario).count
             try judge(trial) { load, instance, perform throws(Unjudged) in
+                let kept = instance.keepAll()
                 let start = MonotonicTime.now
                 for index in 0..<20 {
                     try trial.keepsTime()
@@ -81,7 +83,7 @@ extension ConformanceCheck {
                         "one of the \(what) of '\(load.url)' takes \(Words.time(perLoad)), too long for many; --timeout gives more")
                 }
                 for index in 0..<length { try perform(index) }
-                instance.keepFew()
+                instance.keepFew(since: kept)
                 var before = ProcessCensus.settledHeapBytes()
                 var least = Int.max
                 for _ in 0..<roundCount {

@@ -125,7 +125,10 @@ extension ConformanceCheck {
                     }
                 }
             }
-            trial.fail(Surroundings.taken().changes(since: before).map { "when its loads had ended, \($0)" })
+            let changed = Surroundings.taken().signals(handledOtherwiseThan: before)
+            if !changed.isEmpty {
+                trial.fail("it changed what the process does at signals \(changed.map(String.init).joined(separator: ", "))")
+            }
             instance.end()
         },
     ]

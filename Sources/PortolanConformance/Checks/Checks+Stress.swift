@@ -88,7 +88,7 @@ extension ConformanceCheck {
         ConformanceCheck("LOAD-03") { trial throws(Unjudged) in
             let count = 10_000
             let instance = try trial.instance()
-            instance.keepFew()
+            instance.keepFew(since: 0)
             let scenes = try trial.loads(.succeeds).prefix(8).map { load throws(Unjudged) in
                 let request = try trial.request(load.url)
                 return (load, request, LoadResult(try trial.perform(request, of: instance, Trial.script(for: load))))

@@ -51,9 +51,9 @@ extension ConformanceCheck {
             if trial.areAllIdle { instance.end() }
         },
         ConformanceCheck("THREAD-04", needsProcess: true) { trial throws(Unjudged) in
+            let instance = try trial.instance()
             let loads = try trial.loads(.any)
             let before = Surroundings.taken()
-            let instance = try trial.instance()
             try trial.followAll(loads, of: instance)
             trial.fail(Surroundings.taken().changes(since: before).map { "when its loads had ended, \($0)" })
             instance.end()
