@@ -35,11 +35,11 @@ enum CheckSubject {
     static func innerLoader(for subject: Subject) -> @Sendable () -> Loader {
         { [manifest = subject.manifest] in
             let registry = ProtocolRegistry.builtIn()
-            // A copy of the library: what it keeps of the loader in static memory is not to reach the one that is judged.
-            var plugin = manifest
-            plugin?.copiesLibrary = true
-            // `try?` because why it does not open, the checks tell.
-            for handler in (try? plugin?.open())?.handlers ?? [] { registry.register(handler) }
+            if var plugin = manifest {
+                // Opened where an inner URL asks for it, and as a copy: what it keeps in static memory is not to reach the one that is judged.
+                plugin.copiesLibrary = true
+                _ = ServingPlugin(plugin, in: registry)
+            }
             return Loader(configuration: .default, registry: registry)
         }
     }
