@@ -3,8 +3,8 @@
 ///
 /// They are pulled, in both styles, so that no plugin has to be a client: a blocking load waits in each call, an event-driven one gets
 /// PORTOLAN_WAIT and is woken. Not reading is the pause (NEST-04). Everything here is called as the outer client is: from inside a call
-/// into the load or on the load-thread, and neither from `make` nor from `destroy`. Stopping the outer load stops the inner one; what is
-/// still open when the outer's `destroy` has returned, the host closes.
+/// into the load or on the load-thread, and neither from `make` nor from `destroy`. Stopping the outer load stops the inner one. A load that
+/// comes to its own end closes what it has opened (LEAK-07); what a stopped one has open, the host closes after its `destroy`.
 ///
 /// The host marks the inner request, so that this handler is not asked about it (NEST-01), follows its redirects by the outer's policy, has
 /// its challenges answered as the outer's (NEST-03), and limits the depth (NEST-07). An interposer opens a change of nothing and passes on
@@ -51,7 +51,7 @@ typedef struct portolan_nested_table {
     const portolan_error *PORTOLAN_NULLABLE (*PORTOLAN_NONNULL error)(portolan_nested *);
 
     /// Ends the inner load, also in the middle. The pointer is dead afterwards.
-    /// [serial] or [load-thread]. Check: CANCEL-08
+    /// [serial] or [load-thread]. Check: CANCEL-08, LEAK-07, NEST-08
     void (*close)(portolan_nested *);
 } portolan_nested_table;
 
