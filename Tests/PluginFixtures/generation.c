@@ -4,6 +4,7 @@
  *   generation://COUNT   COUNT times the number of the build, one delivery each, with a space behind it
  *
  * Its log says which build begins and ends. With REFUSES its `init` refuses. */
+#include "no-memory.h"
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>
@@ -29,11 +30,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
                   portolan_refusal *refusal) {
     load *l = calloc(1, sizeof *l);
     (void)plugin, (void)cached;
-    if (!l) {
-        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NO_MEMORY, .message = PORTOLAN_TEXT("no memory is free") };
-        refusal->give(refusal, &error);
-        return NULL;
-    }
+    if (!l) return no_memory(refusal);
     l->client = client;
     for (size_t i = 0; i < request->host.length && i < 6; i++) l->count = l->count * 10 + (request->host.bytes[i] - '0');
     return l;

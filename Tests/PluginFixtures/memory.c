@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A blocking plugin whose loads keep the order of events, and use memory wrongly: `memory:NAME`, for Valgrind to see. Its README lists the
  * names. What is wrong is in functions of their own, so that the stacks name them, and goes through `hidden`, so that no compiler sees it. */
+#include "no-memory.h"
 #include <portolan/helpers.h>
 #include <portolan/portolan.h>
 #include <stdlib.h>
@@ -77,11 +78,7 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
                   portolan_refusal *refusal) {
     load *l = calloc(1, sizeof *l);
     (void)plugin, (void)cached;
-    if (!l) {
-        portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NO_MEMORY, .message = PORTOLAN_TEXT("no memory is free") };
-        refusal->give(refusal, &error);
-        return NULL;
-    }
+    if (!l) return no_memory(refusal);
     l->client = client;
     if (request->path.length < sizeof l->name) memcpy(l->name, request->path.bytes, request->path.length);
     return l;

@@ -48,16 +48,16 @@ enum CrashReport {
         raise(number)
     }
 
-    /// - Returns: the address in words, and the stack without the handler's own frames.
-    static func read(_ bytes: [UInt8]) -> (what: String?, stack: [String]) {
-        guard let start = bytes.firstIndex(of: mark), bytes.count >= start + 10 else { return (nil, []) }
+    /// - Returns: the signal, the address in words, and the stack without the handler's own frames.
+    static func read(_ bytes: [UInt8]) -> (signal: Int32?, what: String?, stack: [String]) {
+        guard let start = bytes.firstIndex(of: mark), bytes.count >= start + 10 else { return (nil, nil, []) }
         let number = Int32(bytes[start + 1])
         let address = bytes[(start + 2)..<(start + 10)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let lines = bytes[(start + 10)...].split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
         // The handler, and the trampoline through which the kernel called it.
         let stack = Array(lines.drop { !$0.contains("libc") || $0.contains("backtrace") }.dropFirst())
         let what = number == SIGSEGV || number == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
-        return (what, stack.isEmpty ? lines : stack)
+        return (number, what, stack.isEmpty ? lines : stack)
     }
 
     /// As in `SIGSEGV (it touched memory that is not its own)`.

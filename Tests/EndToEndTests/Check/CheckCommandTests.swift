@@ -33,6 +33,14 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
+    /// A check's process is a copy of one in which Swift's Mutex had noted the number of the thread that went on: two threads that met in one
+    /// ended it, or never got out.
+    @Test func aPluginMayLogFromSeveralThreadsAtOnce() throws {
+        let program = try Program()
+        let outcome = try program.run("check", try program.copyFixture("talk.so"), "--filter", "REG-01", "--repeat", "4", "--verbose")
+        #expect(outcome.status == 0 && outcome.text.hasPrefix("passed   REG-01"), "\(outcome.text)")
+    }
+
     @Test func whatPassesSaysNothingAndTheSummaryCountsWhatWasNotJudged() throws {
         let program = try Program()
         try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the fixtures refuse a load for which there is no memory. */
+#ifndef NO_MEMORY_H
+#define NO_MEMORY_H
+
+#include <portolan/portolan.h>
+
+static inline void *no_memory(portolan_refusal *refusal) {
+    portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_NO_MEMORY, .message = PORTOLAN_TEXT("no memory is free") };
+    refusal->give(refusal, &error);
+    return NULL;
+}
+
+#endif
