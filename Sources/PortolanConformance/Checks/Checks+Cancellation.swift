@@ -109,17 +109,11 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CANCEL-09") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let alone = LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
-                let other = try trial.make(request, of: instance, Trial.script(for: load))
-                _ = try trial.stopped(request, of: instance, atEvent: 0, Trial.script(for: load))
+                let known = try trial.known(load, request, of: instance)
+                let other = try trial.make(request, of: instance, known.script)
+                _ = try trial.stopped(request, of: instance, atEvent: 0, known.script)
                 try other.start()
-                guard let record = trial.settled(other, within: trial.patience) else {
-                    return trial.fail("'\(load.url)' did not end, made before another load of it was stopped")
-                }
-                let found = LoadResult(record)
-                if found != alone {
-                    trial.fail("'\(load.url)' gives \(found.words) where another load of it was stopped, else \(alone.words)")
-                }
+                trial.expectSame(trial.settled(other, within: trial.patience), as: known, "where another load of it was stopped")
             }
         },
     ]

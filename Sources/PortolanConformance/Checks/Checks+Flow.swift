@@ -85,12 +85,10 @@ extension ConformanceCheck {
         },
         ConformanceCheck("FLOW-10") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
-                let alone = LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
+                let known = try trial.known(load, request, of: instance)
                 let made = try trial.held(request, of: instance, load)
-                let other = try trial.settled(request, of: instance, Trial.script(for: load), within: trial.shortPatience)
-                if other.map({ LoadResult($0) }) != alone {
-                    trial.fail("'\(load.url)': a second load of it did not come to the same while a first one was paused")
-                }
+                let other = try trial.settled(request, of: instance, known.script, within: trial.shortPatience)
+                trial.expectSame(other, as: known, "while another load of it was paused")
                 made.stop()
                 _ = trial.settled(made, within: trial.shortPatience)
             }

@@ -89,7 +89,6 @@ extension ConformanceCheck {
                     // Half of them nearly right, so that they come behind the first bytes.
                     script.inner = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
                     script.innerPieceSize = 1 << Int(random.next() % 12)
-                    try trial.keepsTime()
                     if try trial.settled(trial.request(load.url), of: instance, script) == nil {
                         return trial.fail("'\(load.url)' did not end with an inner body of random bytes")
                     }

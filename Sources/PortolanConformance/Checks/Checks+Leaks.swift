@@ -65,27 +65,15 @@ extension ConformanceCheck {
                 throw Unjudged("a copy of the library does not open (DESC-13)")
             }
             let build = try unsafe DescribedPlugin(pointer)
-            for load in try trial.loads(.succeeds) {
-                let request = try trial.request(load.url)
-                let alone = LoadResult(try trial.perform(request, of: old, Trial.script(for: load)))
-                let running = try trial.settled(request, of: old, load) { () throws(Unjudged) in
+            for known in try trial.known(.succeeds, of: old) {
+                let record = try trial.settled(known.request, of: old, known.load) { () throws(Unjudged) in
                     guard case .started(let new) = try JudgedInstance.start(build, trial.configuration(), on: trial.bench) else {
                         return trial.fail("a new build refuses to start beside the one that runs")
                     }
-                    let found = LoadResult(try trial.perform(request, of: new, Trial.script(for: load)))
-                    if found != alone {
-                        trial.fail("'\(load.url)' gives \(found.words) in a new build, and \(alone.words) in the one that runs")
-                    }
+                    trial.expectSame(try trial.perform(known.request, of: new, known.script), as: known, "in a new build")
                     new.end()
                 }
-                guard let running else {
-                    trial.fail("'\(load.url)' did not end when a new build had begun and ended beside it")
-                    continue
-                }
-                let found = LoadResult(running)
-                if found != alone {
-                    trial.fail("'\(load.url)' gives \(found.words) where a new build begins and ends beside it, else \(alone.words)")
-                }
+                trial.expectSame(record, as: known, "where a new build begins and ends beside it")
             }
             if trial.areAllIdle { old.end() }
         },

@@ -29,22 +29,7 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("NEST-02") { trial throws(Unjudged) in
-            try trial.eachNested(.failing(.accessDenied)) { load, made throws(Unjudged) in
-                guard let record = trial.settled(made, within: trial.patience) else {
-                    return trial.fail("'\(load.url)' did not end when its inner load had failed")
-                }
-                guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
-                    throw Unjudged("'\(load.url)' opened no inner load (NEST-01)")
-                }
-                guard let error = record.failure?.value else {
-                    return trial.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load had failed")
-                }
-                if !error.causes.contains(where: { $0.code == LoadError.Code.accessDenied.rawValue }) {
-                    trial.fail("'\(load.url)': its inner load had failed, and its error does not name that as its cause")
-                }
-            }
-        },
+        refused("NEST-02", .accessDenied, "had failed"),
         ConformanceCheck("NEST-04") { trial throws(Unjudged) in
             try trial.eachLoad(.nested, isBlocking: false) { load, request, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
@@ -70,7 +55,6 @@ extension ConformanceCheck {
                 script.innerPieceSize = max(1, length / 8)
                 // At each byte of a short one, and here and there in a long one.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
-                    try trial.keepsTime()
                     script.inner = .cut(after: count)
                     guard let record = try trial.settled(request, of: instance, script) else {
                         return trial.fail("'\(load.url)' did not end where its inner body is cut after \(count) bytes")
@@ -83,23 +67,7 @@ extension ConformanceCheck {
                 }
             }
         },
-        ConformanceCheck("NEST-07") { trial throws(Unjudged) in
-            let code = LoadError.Code.nestedTooDeep
-            try trial.eachNested(.failing(code)) { load, made throws(Unjudged) in
-                guard let record = trial.settled(made, within: trial.patience) else {
-                    return trial.fail("'\(load.url)' did not end when its inner load was nested too deep")
-                }
-                guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
-                    throw Unjudged("'\(load.url)' opened no inner load (NEST-01)")
-                }
-                guard let error = record.failure?.value else {
-                    return trial.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load was nested too deep")
-                }
-                if error.code != code.rawValue, !error.causes.contains(where: { $0.code == code.rawValue }) {
-                    trial.fail("'\(load.url)': its inner load was nested too deep, and neither its error nor a cause of it says so")
-                }
-            }
-        },
+        refused("NEST-07", .nestedTooDeep, "was nested too deep", mayBeItsOwn: true),
         ConformanceCheck("LEAK-07") { trial throws(Unjudged) in
             // Of those that come to their own end: what a load that was stopped has open, the host closes.
             for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
@@ -120,6 +88,31 @@ extension ConformanceCheck {
             }
         },
     ]
+
+    /// Has the inner loads fail with `code`, which a load's error has to name: as the code of a cause, or its own where that may be.
+    private static func refused(
+        _ id: String, _ code: LoadError.Code, _ words: String, mayBeItsOwn: Bool = false
+    ) -> ConformanceCheck {
+        ConformanceCheck(id) { trial throws(Unjudged) in
+            try trial.eachNested(.failing(code)) { load, made throws(Unjudged) in
+                guard let record = trial.settled(made, within: trial.patience) else {
+                    return trial.fail("'\(load.url)' did not end when its inner load \(words)")
+                }
+                guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
+                    throw Unjudged("'\(load.url)' opened no inner load (NEST-01)")
+                }
+                guard let error = record.failure?.value else {
+                    return trial.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load \(words)")
+                }
+                let named = error.causes.map(\.code) + (mayBeItsOwn ? [error.code] : [])
+                if !named.contains(code.rawValue) {
+                    trial.fail(
+                        "'\(load.url)': its inner load \(words), and \(mayBeItsOwn ? "its error names that neither itself nor" : "its error does not name that") as its cause"
+                    )
+                }
+            }
+        }
+    }
 }
 
 extension Trial {

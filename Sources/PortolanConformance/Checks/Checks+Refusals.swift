@@ -86,7 +86,6 @@ extension ConformanceCheck {
                     offered == all
                     ? "where nothing can be watched" : "with a host that offers \(offered.sorted().first ?? "no extension") alone"
                 for (index, (load, scene)) in scenes.enumerated() {
-                    try trial.keepsTime()
                     // A handler that does not take it then has answered.
                     guard try trial.handler(for: scene.0, of: instance) != nil else { continue }
                     var script = scene.1
@@ -112,7 +111,6 @@ extension ConformanceCheck {
                     for rest in method == "GET"
                         ? ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] : ["/judge/nothing-there"]
                     {
-                        try trial.keepsTime()
                         // `try?` because a text that is no URL never reaches a plugin.
                         guard var request = try? trial.request(load.url + rest) else { continue }
                         request.method = .init(method) ?? .get
@@ -167,7 +165,6 @@ extension ConformanceCheck {
                 let before = ProcessCensus.taken()
                 for place in 1...min(count, 100) {
                     for last in [place, Int.max - 1] {
-                        try trial.keepsTime()
                         RefusingSystem.refuse(place...last)
                         defer { RefusingSystem.count() }
                         let words =

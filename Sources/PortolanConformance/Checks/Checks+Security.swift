@@ -50,7 +50,6 @@ extension ConformanceCheck {
                 let (url, query) = load.url.parts
                 for mark in marks {
                     for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] {
-                        try trial.keepsTime()
                         let (_, script) = try trial.scene(load)
                         // `try?` because a text that is no URL never reaches a plugin.
                         guard let request = try? trial.request(text), try trial.handler(for: request, of: instance) != nil else { continue }
@@ -89,7 +88,6 @@ extension ConformanceCheck {
                 var isJudged = false
                 for start in Set([root + "/", load.url.folder] + (root.hasSuffix(":") ? [root] : [])) {
                     for step in ["../", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..%5c", "....//"] {
-                        try trial.keepsTime()
                         let text = start + String(repeating: step, count: 12) + file
                         guard let isFound = try leaks(text, instance) else { continue }
                         isJudged = true

@@ -9,125 +9,57 @@ extension ConformanceCheck {
         ConformanceCheck("LOAD-01") { trial throws(Unjudged) in
             let instance = try trial.instance()
             var random = SplitMix(seed: trial.seed)
-            let scenes = try trial.loads(.succeeds).prefix(8).map { load throws(Unjudged) in
-                let request = try trial.request(load.url)
-                return (load, request, LoadResult(try trial.perform(request, of: instance, Trial.script(for: load))))
-            }
-            let count = 128
-            // All are under way at once: each waits at its first event for the last.
-            let begun = Monitor(0)
-            let together = try (0..<count).map { index throws(Unjudged) in
-                let (load, request, _) = scenes[index % scenes.count]
-                var script = Trial.script(for: load)
-                script.whileDelivering = { event, _ in
-                    guard event == 0 else { return }
-                    begun.signalling { $0 += 1 }
-                    _ = begun.wait(atMost: .seconds(2)) { $0 >= count ? true : nil }
-                }
-                return try trial.make(request, of: instance, script)
-            }
-            for made in together { try made.start() }
+            let together = try trial.together(trial.known(.succeeds, of: instance, atMost: 8), 128, of: instance)
             let isStopped = together.map { _ in random.next() % 4 == 0 }
-            for (made, isStopped) in zip(together, isStopped) where isStopped { made.stop() }
-            for (index, made) in together.enumerated() {
-                let (load, _, alone) = scenes[index % scenes.count]
-                guard let record = trial.settled(made, within: trial.patience) else {
-                    trial.fail("'\(load.url)' did not end among \(count) loads")
-                    continue
-                }
-                let found = LoadResult(record)
-                if !isStopped[index], found != alone {
-                    trial.fail("'\(load.url)' gives \(found.words) among \(count) loads, and \(alone.words) alone, or other bytes")
-                }
+            for (one, isStopped) in zip(together, isStopped) where isStopped { one.made.stop() }
+            for (one, isStopped) in zip(together, isStopped) {
+                let record = trial.settled(one.made, within: trial.patience)
+                if !isStopped || record == nil { trial.expectSame(record, as: one.known, "among \(together.count) loads") }
             }
             if trial.areAllIdle { instance.end() }
         },
         ConformanceCheck("LOAD-02") { trial throws(Unjudged) in
             let instance = try trial.instance()
             var random = SplitMix(seed: trial.seed)
-            let scenes = try trial.loads(.large).prefix(4).map { load throws(Unjudged) in
-                let request = try trial.request(load.url)
-                return (load, request, LoadResult(try trial.perform(request, of: instance, Trial.script(for: load))))
-            }
+            let known = try trial.known(.large, of: instance, atMost: 4)
             // As many at once as memory has room for: the judge keeps what comes.
-            let largest = scenes.map { $0.2.body.count }.max() ?? 0
-            let count = max(4, min(64, (1 << 28) / max(1, largest)))
-            let begun = Monitor(0)
-            // One that has a few at a time begin waits for no others.
-            let gate = MonotonicTime.now + .seconds(2)
-            let together = try (0..<count).map { index throws(Unjudged) in
-                let (load, request, _) = scenes[index % scenes.count]
-                var script = Trial.script(for: load)
+            let largest = known.map(\.result.body.count).max() ?? 0
+            let together = try trial.together(known, max(4, min(64, (1 << 28) / max(1, largest))), of: instance) { script in
                 script.pauses = [.none, .first, .each][Int(random.next() % 3)]
                 script.pauseTime = .microseconds(Int64(random.next() % 3000))
+                // A reader that is slow now and then.
                 let slow = random.next() % 8
                 script.whileDelivering = { event, _ in
-                    if event == 0 {
-                        begun.signalling { $0 += 1 }
-                        _ = begun.wait(atMost: max(.zero, gate - MonotonicTime.now)) { $0 >= count ? true : nil }
-                    }
-                    // A reader that is slow now and then.
                     if UInt64(event) % 8 == slow { Patience.watch(.microseconds(500)) }
                 }
-                return try trial.make(request, of: instance, script)
             }
-            for made in together { try made.start() }
-            for (index, made) in together.enumerated() {
-                let (load, _, alone) = scenes[index % scenes.count]
-                guard let record = trial.settled(made, within: trial.patience) else {
-                    trial.fail("'\(load.url)' did not end among \(count) large loads with pauses")
-                    continue
-                }
-                let found = LoadResult(record)
-                if found != alone {
-                    trial.fail("'\(load.url)' gives \(found.words) among \(count) with pauses, and \(alone.words) alone, or other bytes")
-                }
+            for one in together {
+                let record = trial.settled(one.made, within: trial.patience)
+                trial.expectSame(record, as: one.known, "among \(together.count) large loads with pauses")
             }
             if trial.areAllIdle { instance.end() }
         },
         ConformanceCheck("LOAD-03") { trial throws(Unjudged) in
-            let count = 10_000
             let instance = try trial.instance()
             instance.keepFew(since: 0)
-            let scenes = try trial.loads(.succeeds).prefix(8).map { load throws(Unjudged) in
-                let request = try trial.request(load.url)
-                return (load, request, LoadResult(try trial.perform(request, of: instance, Trial.script(for: load))))
-            }
-            let end = MonotonicTime.now + trial.patience * 3
-            for index in 0..<count {
-                let (load, request, alone) = scenes[index % scenes.count]
-                guard MonotonicTime.now < end else {
-                    throw Unjudged("only \(index) of \(count) loads fitted into the time; --timeout gives more")
-                }
-                let found = LoadResult(try trial.performHere(request, of: instance, Trial.script(for: load)))
-                guard found == alone else {
-                    return trial.fail(
-                        "load \(index + 1), of '\(load.url)', gives \(found.words), and the first gave \(alone.words), or other bytes")
-                }
+            let known = try trial.known(.succeeds, of: instance, atMost: 8)
+            for index in 0..<10_000 where trial.findings.isEmpty {
+                let one = known[index % known.count]
+                trial.expectSame(try trial.performHere(one.request, of: instance, one.script), as: one, "as load \(index + 1)")
             }
             instance.end()
         },
         ConformanceCheck("LOAD-04") { trial throws(Unjudged) in
             let plugin = try trial.plugin()
             let first = try trial.instance(of: plugin)
-            for load in try trial.loads(.succeeds) {
-                let request = try trial.request(load.url)
-                let alone = LoadResult(try trial.perform(request, of: first, Trial.script(for: load)))
-                let record = try trial.settled(request, of: first, load) { () throws(Unjudged) in
+            for known in try trial.known(.succeeds, of: first) {
+                let record = try trial.settled(known.request, of: first, known.load) { () throws(Unjudged) in
                     let second = try trial.instance(of: plugin)
-                    let beside = LoadResult(try trial.perform(request, of: second, Trial.script(for: load)))
+                    trial.expectSame(
+                        try trial.perform(known.request, of: second, known.script), as: known, "in a second instance of the plugin")
                     second.end()
-                    if beside != alone { trial.fail("'\(load.url)' gives another result in a second instance of the plugin") }
                 }
-                guard let record else {
-                    trial.fail("'\(load.url)' did not end when another instance had begun and ended beside it")
-                    continue
-                }
-                if LoadResult(record) != alone {
-                    trial.fail(
-                        "'\(load.url)' gives \(LoadResult(record).words) where another instance begins and ends beside it, else \(alone.words)"
-                    )
-                }
+                trial.expectSame(record, as: known, "where another instance begins and ends beside it")
             }
             if trial.areAllIdle { first.end() }
         },

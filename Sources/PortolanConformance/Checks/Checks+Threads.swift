@@ -25,27 +25,15 @@ extension ConformanceCheck {
         },
         ConformanceCheck("THREAD-03") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            let requests = try trial.loads(.succeeds).prefix(8).map { load throws(Unjudged) in (load, try trial.request(load.url)) }
-            let alone = try requests.map { load, request throws(Unjudged) in
-                LoadResult(try trial.perform(request, of: instance, Trial.script(for: load)))
-            }
+            let known = try trial.known(.succeeds, of: instance, atMost: 8)
             for _ in 0..<4 {
                 // Two of each.
-                let together = try (0..<requests.count * 2).map { index throws(Unjudged) in
-                    let (load, request) = requests[index % requests.count]
-                    return try trial.make(request, of: instance, Trial.script(for: load))
+                let together = try (known + known).map { one throws(Unjudged) in
+                    (known: one, made: try trial.make(one.request, of: instance, one.script))
                 }
-                for made in together { try made.start() }
-                for (index, made) in together.enumerated() {
-                    let (load, _) = requests[index % requests.count]
-                    guard let record = trial.settled(made, within: trial.patience) else {
-                        trial.fail("'\(load.url)' did not end beside other loads")
-                        continue
-                    }
-                    let (found, expected) = (LoadResult(record), alone[index % requests.count])
-                    if found != expected {
-                        trial.fail("'\(load.url)' gives \(found.words) beside other loads, and \(expected.words) alone, or other bytes")
-                    }
+                for one in together { try one.made.start() }
+                for one in together {
+                    trial.expectSame(trial.settled(one.made, within: trial.patience), as: one.known, "beside other loads")
                 }
             }
             if trial.areAllIdle { instance.end() }

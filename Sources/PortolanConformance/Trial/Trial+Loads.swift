@@ -78,7 +78,10 @@ extension Trial {
     }
 
     /// A load of `request`, made and not started.
+    ///
+    /// - Throws: also where most of the check's time is over: one that makes many loads does not count as hung for that.
     func make(_ request: Request, of instance: JudgedInstance, _ script: ClientScript = ClientScript()) throws(Unjudged) -> JudgedLoad {
+        if MonotonicTime.now > deadline { throw Unjudged("its loads take too long for so many of them; --timeout gives more") }
         guard let handler = try handler(for: request, of: instance) else {
             throw Unjudged("no handler takes \(request.url.shortDescription) (CAN-01)")
         }

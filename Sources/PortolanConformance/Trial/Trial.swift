@@ -21,7 +21,7 @@ final class Trial {
     /// … and how long one may take that was told to stop.
     var shortPatience: Duration { min(patience, .seconds(1)) }
     /// When most of the check's time is over.
-    private lazy var deadline = MonotonicTime.now + patience * 3
+    let deadline: Duration
     /// Whether what is lent ends where a page ends, before one that nobody may touch.
     var lendsFlush = false
     private var exportedPlugin: DescribedPlugin?
@@ -33,11 +33,7 @@ final class Trial {
     init(_ subject: Subject, on bench: Bench, seed: UInt64, timeLimit: Duration) {
         (self.subject, self.bench, self.seed) = (subject, bench, seed)
         patience = timeLimit / 4
-    }
-
-    /// - Throws: where most of the time is over: for loops over many loads, each of which may take its time.
-    func keepsTime() throws(Unjudged) {
-        if MonotonicTime.now > deadline { throw Unjudged("its loads take too long for so many of them; --timeout gives more") }
+        deadline = MonotonicTime.now + patience * 3
     }
 
     func fail(_ detail: String) { note(.failure, detail) }

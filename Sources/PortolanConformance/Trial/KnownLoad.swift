@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+/// A load, and what it comes to alone, where nothing is done to it.
+struct KnownLoad {
+    let load: ConformanceLoad
+    let request: Request
+    let result: LoadResult
+
+    /// As its manifest has it answered.
+    var script: ClientScript { Trial.script(for: load) }
+}
+
+extension Trial {
+    /// The first loads of `scenario`, each performed once.
+    func known(
+        _ scenario: ConformanceRule.Scenario, of instance: JudgedInstance, atMost count: Int = .max
+    ) throws(Unjudged) -> [KnownLoad] {
+        try loads(scenario).prefix(count).map { load throws(Unjudged) in try known(load, try request(load.url), of: instance) }
+    }
+
+    func known(_ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance) throws(Unjudged) -> KnownLoad {
+        KnownLoad(load: load, request: request, result: LoadResult(try perform(request, of: instance, Self.script(for: load))))
+    }
+
+    /// Starts `count` loads, one after another of `known`, each of which waits at its first event for the others, up to two seconds; one that lets a
+    /// few begin at a time waits no longer.
+    func together(
+        _ known: [KnownLoad], _ count: Int, of instance: JudgedInstance, arrange: (inout ClientScript) -> Void = { _ in }
+    ) throws(Unjudged) -> [(known: KnownLoad, made: JudgedLoad)] {
+        let begun = Monitor(0)
+        let gate = MonotonicTime.now + .seconds(2)
+        let together = try (0..<count).map { index throws(Unjudged) in
+            let one = known[index % known.count]
+            var script = one.script
+            arrange(&script)
+            let others = script.whileDelivering
+            script.whileDelivering = { event, call in
+                if event == 0 {
+                    begun.signalling { $0 += 1 }
+                    _ = begun.wait(atMost: max(.zero, gate - MonotonicTime.now)) { $0 >= count ? true : nil }
+                }
+                others?(event, call)
+            }
+            return (known: one, made: try make(one.request, of: instance, script))
+        }
+        for one in together { try one.made.start() }
+        return together
+    }
+
+    /// Fails where `record` is not what the load comes to alone; `nil`: it did not come to rest.
+    func expectSame(_ record: LoadRecord?, as known: KnownLoad, _ circumstances: String) {
+        guard let record else { return fail("'\(known.load.url)' did not end \(circumstances)") }
+        let found = LoadResult(record)
+        if found != known.result {
+            fail("'\(known.load.url)' gives \(found.words) \(circumstances), and \(known.result.words) alone, or other bytes")
+        }
+    }
+}
