@@ -7,9 +7,11 @@ PREFIX ?= /usr/local
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # How deep the mutants of the plugin contract are judged.
 LEVEL ?= 3
+# With the benchmarks and their peers, which are part of the package for this alone (Package.swift).
+WITH_PEERS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -17,12 +19,12 @@ run: packages-run build plugins
 
 # Installs what the tests need, builds, and runs every test.
 test: packages-test contract-reference embedding bench-test test-mutants
-	scripts/test.sh $(SWIFT) test --skip-build --disable-xctest
+	scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --skip BenchTests
 
 # Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule.
-test-mutants: fixtures
-	$(SWIFT) build --build-tests
-	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(SWIFT) test --skip-build --disable-xctest --filter MutantTests
+test-mutants: packages-bench fixtures
+	$(WITH_PEERS) build --build-tests
+	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --filter MutantTests
 
 # The same, with the checks of all levels.
 test-full: LEVEL := 5
@@ -54,6 +56,9 @@ packages-run:
 packages-test:
 	@scripts/packages.sh test
 
+packages-bench:
+	@scripts/packages.sh bench
+
 build:
 	$(SWIFT) build -c release --product portolan
 
@@ -74,21 +79,18 @@ embedding:
 	@scripts/embedding.sh
 
 # Measures Portolan beside its peers, and writes .build/bench/results.json:  make bench [BENCH="--row gzip --rounds 3"]
-BENCHMARKS := --package-path Benchmarks --scratch-path .build/benchmarks -c release
-
 bench: bench-plugins
-	$(SWIFT) build $(BENCHMARKS) --product portolan
-	$(SWIFT) build $(BENCHMARKS) --product bench
-	@.build/benchmarks/release/bench $(BENCH)
+	$(WITH_PEERS) build -c release --product portolan
+	$(WITH_PEERS) build -c release --product bench
+	@.build/release/bench $(BENCH)
 
 # Sees a row that was made slow on purpose over its budget.
 bench-test: bench-plugins
-	$(SWIFT) build $(BENCHMARKS) --build-tests
-	scripts/test.sh $(SWIFT) test $(BENCHMARKS) --skip-build --disable-xctest
+	$(WITH_PEERS) build --build-tests
+	scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --filter BenchTests
 
 # The libraries that the benchmarks load.
-bench-plugins:
-	@scripts/packages.sh bench
+bench-plugins: packages-bench
 	@$(MAKE) -s -C Benchmarks/Plugins/Events OUT=../../../.build/bench/plugins
 	@$(MAKE) -s -C Benchmarks/Plugins/Calls OUT=../../../.build/bench/plugins
 	@$(MAKE) -s -C Benchmarks/Plugins/Echo OUT=../../../.build/bench/plugins
@@ -110,9 +112,9 @@ format:
 	$(SWIFT) format -i -r $(FORMATTED)
 
 # Style, and the layers: a target that imports one it does not name fails the build.
-lint:
+lint: packages-bench
 	$(SWIFT) format lint --strict -r $(FORMATTED)
-	$(SWIFT) build --explicit-target-dependency-import-check error
+	$(WITH_PEERS) build --explicit-target-dependency-import-check error
 
 clean:
 	rm -rf .build

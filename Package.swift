@@ -28,6 +28,35 @@ let documentation: [Package.Dependency] =
     Context.environment["PORTOLAN_DOCUMENTATION"] == nil
     ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin.git", from: "1.5.0")]
 
+/// What `make bench` and `make test` need for the benchmarks' peers, and nobody who builds or depends on this package.
+let hasBenchmarks = Context.environment["PORTOLAN_BENCHMARKS"] != nil
+let peers: [Package.Dependency] =
+    hasBenchmarks
+    ? [
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.30.0"),
+    ] : []
+let benchmarks: [Target] =
+    hasBenchmarks
+    ? [
+        .systemLibrary(name: "CTally", path: "Benchmarks/Sources/CTally"),
+        .systemLibrary(name: "CLinux", path: "Benchmarks/Sources/CLinux"),
+        .systemLibrary(
+            name: "CCurl", path: "Benchmarks/Sources/CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .executableTarget(
+            name: "bench",
+            dependencies: [
+                "CTally", "CLinux", "CCurl", "CPortolanZlib", "Portolan",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+            ],
+            path: "Benchmarks/Sources/bench", swiftSettings: strict),
+        .testTarget(name: "BenchTests", dependencies: ["bench"], path: "Benchmarks/Tests/BenchTests", swiftSettings: strict),
+    ] : []
+
 // Top to bottom: a target uses only targets that stand above it.
 let package = Package(
     name: "portolan",
@@ -45,7 +74,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
-    ] + documentation,
+    ] + documentation + peers,
     targets: [
         .target(name: "CPortolan"),
         .systemLibrary(name: "CSecureGetenv"),
@@ -81,7 +110,7 @@ let package = Package(
             swiftSettings: strict),
         // The plugin author's side: it never sees the host.
         .target(name: "PortolanPluginKit", dependencies: ["CPortolan"], swiftSettings: strict),
-        .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", "PortolanTrace", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanTestSupport", dependencies: ["PortolanCore", "PortolanTrace", httpTypes, logging], swiftSettings: strict),
         .target(
             name: "PortolanConformance",
             dependencies: ["PortolanPlugins", "PortolanCore", "PortolanJSON", "CPortolan", "CThreadTrace", httpTypes], swiftSettings: strict
@@ -150,6 +179,6 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "ServerSupport", "TestThreads"],
             swiftSettings: strict),
-    ],
+    ] + benchmarks,
     cLanguageStandard: .c11
 )

@@ -18,12 +18,17 @@ if [ "$(cat "$work/commit" 2>/dev/null)" != "$head" ]; then
     git -C "$work/portolan.git" tag -f "$version" "$head" >/dev/null
     echo "$head" > "$work/commit"
 fi
+# The first build of a new checkout leaves SwiftNIO and BoringSSL, most of the work, to the tests. Later ones have a place of their own: they would
+# replace the tests' modules of Portolan by those of the commit.
+scratch=$work/build
+[ -e "$root/.build/workspace-state.json" ] || scratch=$root/.build
 mkdir -p "$work/package"
 cp -r Examples/Embedding/. "$work/package/"
 cd "$work/package"
 swift package config set-mirror --original https://example.org/portolan.git --mirror "file://$work/portolan.git" >/dev/null
 # The tag moves with each commit here, unlike a published one: a recorded fingerprint of it is worth a warning only.
-output=$(swift run --quiet --disable-dependency-cache --resolver-fingerprint-checking warn Embedding 2>"$work/errors") || { cat "$work/errors" >&2; exit 1; }
+output=$(swift run --quiet --scratch-path "$scratch" --disable-dependency-cache --resolver-fingerprint-checking warn Embedding 2>"$work/errors") ||
+    { cat "$work/errors" >&2; exit 1; }
 echo "Examples/Embedding, built against version $version by URL, printed:"
 echo "$output"
 [ "$output" = "$(cat expected-output.txt)" ] || { echo "Examples/Embedding printed something else than expected-output.txt" >&2; exit 1; }

@@ -21,10 +21,11 @@ struct BenchProgram {
         let within: Bool
     }
 
-    /// Lies beside the test bundle, four folders below the one in which `make bench-plugins` puts its libraries.
-    private static let products = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])).deletingLastPathComponent()
-    static let plugins = products.appendingPathComponent("../../../bench/plugins").standardizedFileURL.path
-    private static let servers = products.appendingPathComponent("../../../../Tests/Servers/serve").standardizedFileURL.path
+    /// Lies beside the test bundle, three folders below the one of the checkout.
+    private static let products = (Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])).resolvingSymlinksInPath()
+        .deletingLastPathComponent()
+    static let plugins = products.appendingPathComponent("../../bench/plugins").standardizedFileURL.path
+    private static let servers = products.appendingPathComponent("../../../Tests/Servers/serve").standardizedFileURL.path
 
     /// Where bench keeps its files, for the time of `body`.
     static func withFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CZlib
+import CPortolanZlib
 import Foundation
 
 /// A gzip file that is being written, at zlib's usual level.

@@ -3,8 +3,8 @@
 // The raw loop "zlib": the read loop of ReadLoop.swift, with each piece given to inflate(3) and its output put into one buffer of 256 KiB;
 // the tally is taken of that buffer each time that it is full, and at the end. zlib checks the CRC, as it does for the plugin.
 
+import CPortolanZlib
 import CTally
-import CZlib
 
 enum Inflate {
     private static let outputSize = 256 << 10
@@ -14,7 +14,7 @@ enum Inflate {
     static func load(_ path: String) throws -> bench_tally {
         var tally = bench_tally()
         var stream = unsafe z_stream()
-        try check(unsafe bench_inflate_init(&stream), path)
+        try check(unsafe portolan_inflate_init(&stream, 15 + 32), path)
         defer { unsafe inflateEnd(&stream) }
         let output = UnsafeMutableRawBufferPointer.allocate(byteCount: outputSize, alignment: 4096)
         defer { unsafe output.deallocate() }
