@@ -33,18 +33,11 @@ import Testing
 
     private let source = Source()
 
-    private func loader(_ replay: ReplayHandler) -> Loader {
-        var configuration = Loader.Configuration.default
-        configuration.handlers = [replay, source.handler]
-        configuration.logger.logLevel = .critical
-        return Loader(configuration: configuration, registry: ProtocolRegistry())
-    }
-
     private func events(_ url: String, _ replay: ReplayHandler, method: HTTPRequest.Method = .get, body: Body? = nil) throws
         -> [RecordingDelegate.Event]
     {
         let delegate = RecordingDelegate()
-        loader(replay).task(for: try Request(url, method: method, body: body), delegate: delegate).resume()
+        loader(replay, source.handler).task(for: try Request(url, method: method, body: body), delegate: delegate).resume()
         return delegate.events
     }
 
@@ -81,7 +74,8 @@ import Testing
 
     @Test(arguments: Recording.Form.allCases) func responsesAreTheSame(form: Recording.Form) async throws {
         let bytes = try recording(of: "x:plain").bytes(as: form)
-        let (body, response) = try await loader(ReplayHandler(try Recording(parsing: bytes))).data(for: try Request("x:plain"))
+        let (body, response) = try await loader(ReplayHandler(try Recording(parsing: bytes)), source.handler).data(
+            for: try Request("x:plain"))
         #expect(Array(body) == [0xFF, 0x00] + Array("loaded plain".utf8))
         #expect(response.mimeType?.description == "a/b" && response.fields[.age] == "1" && response.expectedLength == 14)
     }
@@ -176,7 +170,7 @@ import Testing
             if case .data = event { task.cancel() }
             return .keepGoing
         }
-        loader(replay).task(for: try Request("x:one"), delegate: delegate).resume()
+        loader(replay, source.handler).task(for: try Request("x:one"), delegate: delegate).resume()
         #expect(delegate.events.last == .failed(.cancelled) && replay.recording.count == 0)
         #expect(replay.recordCount == 0)
         _ = try events("x:redirect", replay)

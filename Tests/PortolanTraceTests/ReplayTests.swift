@@ -11,16 +11,6 @@ import Testing
 
 /// What a recording answers.
 @Suite(.timeLimit(.minutes(2))) struct ReplayTests {
-    private func loader(
-        _ handlers: any ProtocolHandler..., configure: (inout Loader.Configuration) -> Void = { _ in }
-    ) -> Loader {
-        var configuration = Loader.Configuration.default
-        configuration.handlers = handlers
-        configuration.logger.logLevel = .critical
-        configure(&configuration)
-        return Loader(configuration: configuration, registry: ProtocolRegistry())
-    }
-
     private func replay(
         _ text: String, mode: ReplayHandler.Mode = .strict, speed: Double? = nil, clock: any LoadClock = SystemClock.shared
     ) throws -> ReplayHandler {

@@ -33,8 +33,8 @@ struct Mutant: Sendable, CustomTestStringConvertible {
 }
 
 extension Mutant {
-    /// Those that are judged now.
-    static let judged = all.filter { $0.level <= level ?? 0 }
+    /// Those that are judged now; the ones that hang stand at the end of the alphabet, and begin first, so that nothing waits for them at last.
+    static let judged = all.filter { $0.level <= level ?? 0 }.reversed()
 }
 
 /// What `portolan check --json` printed.

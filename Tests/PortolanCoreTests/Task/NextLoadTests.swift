@@ -112,14 +112,6 @@ import Testing
         let (body, _) = try await Loader(configuration: .default, registry: registry).data(from: "x:1")
         #expect(String(decoding: body, as: UTF8.self) == "made")
     }
-
-    private func loader(handlers: [any ProtocolHandler], configure: (inout Loader.Configuration) -> Void = { _ in }) -> Loader {
-        var configuration = Loader.Configuration.default
-        configuration.handlers = handlers
-        configuration.logger.logLevel = .critical
-        configure(&configuration)
-        return Loader(configuration: configuration, registry: ProtocolRegistry())
-    }
 }
 
 /// A handler that hands on whatever comes.
