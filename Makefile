@@ -9,9 +9,11 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 LEVEL ?= 3
 # With the benchmarks and their peers, which are part of the package for this alone (Package.swift).
 WITH_PEERS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
+# Builds of one folder, one after another.
+.NOTPARALLEL:
 FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -22,7 +24,7 @@ test: packages-test contract-reference embedding bench-test test-mutants
 	scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --skip BenchTests
 
 # Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule.
-test-mutants: packages-bench fixtures
+test-mutants: packages-peers fixtures
 	$(WITH_PEERS) build --build-tests
 	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --filter MutantTests
 
@@ -56,6 +58,9 @@ packages-run:
 packages-test:
 	@scripts/packages.sh test
 
+packages-peers:
+	@scripts/packages.sh peers
+
 packages-bench:
 	@scripts/packages.sh bench
 
@@ -79,10 +84,13 @@ embedding:
 	@scripts/embedding.sh
 
 # Measures Portolan beside its peers, and writes .build/bench/results.json:  make bench [BENCH="--row gzip --rounds 3"]
+# In a folder of its own, where no plugins lie beside the program.
+OPTIMISED := -c release --scratch-path .build/benchmarks
+
 bench: bench-plugins
-	$(WITH_PEERS) build -c release --product portolan
-	$(WITH_PEERS) build -c release --product bench
-	@.build/release/bench $(BENCH)
+	$(WITH_PEERS) build $(OPTIMISED) --product portolan
+	$(WITH_PEERS) build $(OPTIMISED) --product bench
+	@.build/benchmarks/release/bench $(BENCH)
 
 # Sees a row that was made slow on purpose over its budget.
 bench-test: bench-plugins
@@ -112,7 +120,7 @@ format:
 	$(SWIFT) format -i -r $(FORMATTED)
 
 # Style, and the layers: a target that imports one it does not name fails the build.
-lint: packages-bench
+lint: packages-peers
 	$(SWIFT) format lint --strict -r $(FORMATTED)
 	$(WITH_PEERS) build --explicit-target-dependency-import-check error
 

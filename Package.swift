@@ -28,7 +28,7 @@ let documentation: [Package.Dependency] =
     Context.environment["PORTOLAN_DOCUMENTATION"] == nil
     ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin.git", from: "1.5.0")]
 
-/// What `make bench` and `make test` need for the benchmarks' peers, and nobody who builds or depends on this package.
+/// What the Makefile's measuring and testing needs for the benchmarks' peers, and nobody who builds or depends on this package.
 let hasBenchmarks = Context.environment["PORTOLAN_BENCHMARKS"] != nil
 let peers: [Package.Dependency] =
     hasBenchmarks
@@ -137,7 +137,7 @@ let package = Package(
             name: "PortolanCoreTests", dependencies: ["PortolanCore", "PortolanTestSupport", httpTypes, logging], swiftSettings: strict),
         .testTarget(
             name: "PortolanTraceTests",
-            dependencies: ["PortolanTrace", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes, logging],
+            dependencies: ["PortolanTrace", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(
             name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, where a command of theirs is missing.
-#   scripts/packages.sh [run|test|memcheck|bench|docs]    and what `make run`, the tests, Valgrind's, the benchmarks' peers or the documentation need, too
+#   scripts/packages.sh [run|test|memcheck|peers|bench|docs]    and what `make run`, the tests, Valgrind, building or running the benchmarks, or the
+#   documentation needs, too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,6 +50,7 @@ test)
     need microsocks microsocks
     ;;
 memcheck) need valgrind valgrind ;;
+peers) pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev) ;;
 bench)
     pkg-config --exists libcurl 2>/dev/null || missing+=(libcurl4-openssl-dev)
     [ -x /usr/bin/python3 ] || missing+=(python3)

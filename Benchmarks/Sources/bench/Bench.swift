@@ -30,7 +30,7 @@ struct Bench: AsyncParsableCommand {
     var plugins = ".build/bench/plugins"
 
     @Option(help: "The command line that is started.")
-    var portolan = ".build/release/portolan"
+    var portolan = ".build/benchmarks/release/portolan"
 
     @Option(help: "The program that starts nginx for the http: rows.")
     var servers = "Tests/Servers/serve"

@@ -2,47 +2,51 @@
 
 import Testing
 
-struct CommandLineTests {
-    @Test func everyRowIsListed() throws {
-        let outcome = try BenchProgram.run(["--list"])
-        let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
-        #expect(
-            names == [
-                "data-8MiB", "data-tiny", "file-1GiB", "registry-10", "registry-10000", "boundary-event", "boundary-bulk", "echo-kit",
-                "echo-kit-64",
-                "ffi", "ffi-variadic", "gzip",
-                "manifests-1000", "http-get", "http-get-blocking", "http-get-async", "http-64", "http-1GiB", "http-1GiB-memory",
-                "http-64-paused-memory", "http-gzip",
+extension BenchTests {
+    struct CommandLineTests {
+        @Test func everyRowIsListed() throws {
+            let outcome = try BenchProgram.run(["--list"])
+            let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+            #expect(
+                names == [
+                    "data-8MiB", "data-tiny", "file-1GiB", "registry-10", "registry-10000", "boundary-event", "boundary-bulk", "echo-kit",
+                    "echo-kit-64",
+                    "ffi", "ffi-variadic", "gzip",
+                    "manifests-1000", "http-get", "http-get-blocking", "http-get-async", "http-64", "http-1GiB", "http-1GiB-memory",
+                    "http-64-paused-memory", "http-gzip",
+                ])
+        }
+
+        @Test func gridHasRowsOfItsOwn() throws {
+            let outcome = try BenchProgram.run(["--grid", "--list"])
+            let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+            #expect(names.count == 16)
+            #expect(names.first == "grid-1x1KiB")
+            #expect(names.last == "grid-1x1GiB", "more of them at once would take too long")
+            #expect(try BenchProgram.run(["--grid", "--row", "http-get"]).status == 64)
+        }
+
+        @Test func rowThatCannotBeMeasuredIsNamedAndFails() throws {
+            let outcome = try BenchProgram.run([
+                "--row", "boundary-event", "--row", "registry-10", "--rounds", "1", "--plugins", "/nowhere",
             ])
-    }
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.hasPrefix("bench: boundary-event: /nowhere/events.so is not there: `make bench` builds it"))
+            #expect(outcome.results.map(\.name) == ["registry-10"], "the others are measured")
+        }
 
-    @Test func gridHasRowsOfItsOwn() throws {
-        let outcome = try BenchProgram.run(["--grid", "--list"])
-        let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
-        #expect(names.count == 16)
-        #expect(names.first == "grid-1x1KiB")
-        #expect(names.last == "grid-1x1GiB", "more of them at once would take too long")
-        #expect(try BenchProgram.run(["--grid", "--row", "http-get"]).status == 64)
-    }
+        @Test(arguments: [("--row", "nosuch"), ("--rounds", "0"), ("--rounds", "1001")])
+        func wrongOptionsAreRefused(option: String, value: String) throws {
+            let outcome = try BenchProgram.run([option, value])
+            #expect(outcome.status == 64)
+            #expect(outcome.errors.contains("\(option) \(value): "))
+            #expect(outcome.output.isEmpty)
+        }
 
-    @Test func rowThatCannotBeMeasuredIsNamedAndFails() throws {
-        let outcome = try BenchProgram.run(["--row", "boundary-event", "--row", "registry-10", "--rounds", "1", "--plugins", "/nowhere"])
-        #expect(outcome.status == 1)
-        #expect(outcome.errors.hasPrefix("bench: boundary-event: /nowhere/events.so is not there: `make bench` builds it"))
-        #expect(outcome.results.map(\.name) == ["registry-10"], "the others are measured")
-    }
-
-    @Test(arguments: [("--row", "nosuch"), ("--rounds", "0"), ("--rounds", "1001")])
-    func wrongOptionsAreRefused(option: String, value: String) throws {
-        let outcome = try BenchProgram.run([option, value])
-        #expect(outcome.status == 64)
-        #expect(outcome.errors.contains("\(option) \(value): "))
-        #expect(outcome.output.isEmpty)
-    }
-
-    @Test func slowRowThatDoesNotExistIsRefused() throws {
-        let outcome = try BenchProgram.run(["--row", "registry-10"], slow: "registry")
-        #expect(outcome.status == 64)
-        #expect(outcome.errors.contains("BENCH_SLOW registry: there is no such row; there are data-8MiB, "))
+        @Test func slowRowThatDoesNotExistIsRefused() throws {
+            let outcome = try BenchProgram.run(["--row", "registry-10"], slow: "registry")
+            #expect(outcome.status == 64)
+            #expect(outcome.errors.contains("BENCH_SLOW registry: there is no such row; there are data-8MiB, "))
+        }
     }
 }

@@ -3,48 +3,50 @@
 import Foundation
 import Testing
 
-/// The rows that need nginx: `make bench-plugins` gets it.
-@Suite(.serialized)
-struct HTTPRowTests {
-    @Test func everybodyReadsTheSameFromNginx() throws {
-        let outcome = try BenchProgram.run(["--row", "http-get", "--row", "http-64", "--rounds", "1"])
-        #expect(outcome.errors == "")
-        #expect(outcome.results.map(\.name) == ["http-get", "http-64"])
-        let peers = outcome.results.map { Set($0.peers.keys) }
-        #expect(peers.first == ["libcurl", "AsyncHTTPClient", "URLSession", "raw"])
-        #expect(peers.last == ["libcurl multi", "libcurl poll", "AsyncHTTPClient", "URLSession", "raw"])
-        #expect(outcome.results.allSatisfy { $0.value > 0 && $0.peers.values.allSatisfy { $0 > 0 } })
-    }
-
-    @Test func rowWithoutServersSaysSo() throws {
-        let outcome = try BenchProgram.run(["--row", "http-get", "--row", "registry-10", "--rounds", "1", "--servers", "/nowhere"])
-        #expect(outcome.status == 1)
-        #expect(outcome.errors.hasPrefix("bench: http-get: /nowhere is not there: "))
-        #expect(outcome.results.map(\.name) == ["registry-10"])
-    }
-
-    /// nginx is waited for by what is looked for here.
-    @Test(.timeLimit(.minutes(1))) func serversEndWithTheProgramHoweverThatEnds() async throws {
-        try BenchProgram.withFolder { folder in
-            let process = try BenchProgram.start(["--grid", "--row", "grid-1x1KiB", "--row", "grid-1x32KiB", "--rounds", "1"], in: folder)
-            // The second row begins with its file: nginx was there for the first.
-            while !FileManager.default.fileExists(atPath: folder.path + "/32KiB.bin") {
-                try #require(process.isRunning && !Task.isCancelled)
-            }
-            #expect(!Self.servers(of: folder).isEmpty)
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
-            while !Self.servers(of: folder).isEmpty { try Task.checkCancellation() }
+extension BenchTests {
+    /// The rows that need nginx: `make bench-plugins` gets it.
+    struct HTTPRowTests {
+        @Test func everybodyReadsTheSameFromNginx() throws {
+            let outcome = try BenchProgram.run(["--row", "http-get", "--row", "http-64", "--rounds", "1"])
+            #expect(outcome.errors == "")
+            #expect(outcome.results.map(\.name) == ["http-get", "http-64"])
+            let peers = outcome.results.map { Set($0.peers.keys) }
+            #expect(peers.first == ["libcurl", "AsyncHTTPClient", "URLSession", "raw"])
+            #expect(peers.last == ["libcurl multi", "libcurl poll", "AsyncHTTPClient", "URLSession", "raw"])
+            #expect(outcome.results.allSatisfy { $0.value > 0 && $0.peers.values.allSatisfy { $0 > 0 } })
         }
-    }
 
-    /// The processes whose command line names `folder`.
-    private static func servers(of folder: URL) -> [String] {
-        let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        return processes.filter { process in
-            guard Int(process) != nil, let line = FileManager.default.contents(atPath: "/proc/\(process)/cmdline") else { return false }
-            let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
-            return words.contains("--root") && words.contains(folder.path)
+        @Test func rowWithoutServersSaysSo() throws {
+            let outcome = try BenchProgram.run(["--row", "http-get", "--row", "registry-10", "--rounds", "1", "--servers", "/nowhere"])
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.hasPrefix("bench: http-get: /nowhere is not there: "))
+            #expect(outcome.results.map(\.name) == ["registry-10"])
+        }
+
+        /// nginx is waited for by what is looked for here.
+        @Test(.timeLimit(.minutes(1))) func serversEndWithTheProgramHoweverThatEnds() async throws {
+            try BenchProgram.withFolder { folder in
+                let process = try BenchProgram.start(
+                    ["--grid", "--row", "grid-1x1KiB", "--row", "grid-1x32KiB", "--rounds", "1"], in: folder)
+                // The second row begins with its file: nginx was there for the first.
+                while !FileManager.default.fileExists(atPath: folder.path + "/32KiB.bin") {
+                    try #require(process.isRunning && !Task.isCancelled)
+                }
+                #expect(!Self.servers(of: folder).isEmpty)
+                kill(process.processIdentifier, SIGKILL)
+                process.waitUntilExit()
+                while !Self.servers(of: folder).isEmpty { try Task.checkCancellation() }
+            }
+        }
+
+        /// The processes whose command line names `folder`.
+        private static func servers(of folder: URL) -> [String] {
+            let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+            return processes.filter { process in
+                guard Int(process) != nil, let line = FileManager.default.contents(atPath: "/proc/\(process)/cmdline") else { return false }
+                let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+                return words.contains("--root") && words.contains(folder.path)
+            }
         }
     }
 }
