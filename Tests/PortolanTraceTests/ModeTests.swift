@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import Logging
 import PortolanCore
 import PortolanTestSupport
 import Synchronization

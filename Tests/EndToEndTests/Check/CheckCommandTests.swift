@@ -33,12 +33,15 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
-    /// A check's process is a copy of one in which Swift's Mutex had noted the number of the thread that went on: two threads that met in one
-    /// ended it, or never got out.
-    @Test func aPluginMayLogFromSeveralThreadsAtOnce() throws {
+    /// A check's process is a copy of one in which Swift's Mutex had noted the number of its thread: on the thread that goes on, two that meet in
+    /// a Mutex now and then never get out.
+    @Test func aCheckIsMadeOnAThreadThatBeganInItsProcess() throws {
         let program = try Program()
-        let outcome = try program.run("check", try program.copyFixture("talk.so"), "--filter", "REG-01", "--repeat", "4", "--verbose")
+        let plugin = try program.copyFixture("second.so")
+        let outcome = try program.run("check", plugin, "--filter", "REG-01", "--verbose")
         #expect(outcome.status == 0 && outcome.text.hasPrefix("passed   REG-01"), "\(outcome.text)")
+        let here = try program.run("check", plugin, "--filter", "REG-01", "--verbose", "--in-process")
+        #expect(here.text.contains("this is the first thread of its process"), "\(here.text)")
     }
 
     @Test func whatPassesSaysNothingAndTheSummaryCountsWhatWasNotJudged() throws {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Logging
 import PortolanTestSupport
 import Synchronization
 import Testing
