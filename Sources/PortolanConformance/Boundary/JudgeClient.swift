@@ -24,6 +24,8 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     struct State {
         var calls: [RecordedCall] = []
         var body: [UInt8] = []
+        /// How many bytes came, also those that are not kept.
+        var bodyLength: Int64 = 0
         /// How many events there were.
         var eventCount = 0
         var challengeCount = 0
@@ -174,6 +176,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
         let changed = unsafe isReadable && !script.isTerse && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
         state.withLock { state in
+            if isTold { state.bodyLength += Int64(max(0, count)) }
             if isTold, state.body.count + first.count <= Self.largestBody { state.body += first }
             guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
             let old = state.calls[last]
@@ -246,7 +249,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
 
     func rewindBody() -> Int32 {
         let flow = take(.rewind) { state in
-            (state.bodyPiece, state.bodyOffset) = (0, 0)
+            (state.bodyPiece, state.bodyOffset, state.bodyGiven) = (0, 0, 0)
             return nil
         }
         return flow == PORTOLAN_STOPPED ? flow.rawValue : 1

@@ -34,6 +34,7 @@ extension LoadRecord {
 }
 
 extension RecordedCall {
+    var isChallenge: Bool { if case .challenge = call { true } else { false } }
     var isResponse: Bool { if case .response = call { true } else { false } }
     var isFailure: Bool { if case .failure = call { true } else { false } }
     var isConfirmation: Bool { call == .confirmed }

@@ -16,7 +16,7 @@ extension RuleCatalogue {
             "SEC-03", level: 3, isEnforced: true, needs: .redirects,
             "No redirect leads to a scheme that the configuration does not allow.",
             because: "A page could read files.",
-            remedy: "Nothing: the host decides."),
+            remedy: "Redirect within the own scheme, or to one that every server may name: the host follows no other."),
         .must(
             "SEC-04", level: 4, needs: .succeeds,
             "Without HOME, and with a hostile TMPDIR, LC_ALL and PATH, the result is the same.",

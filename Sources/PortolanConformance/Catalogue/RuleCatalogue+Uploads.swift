@@ -43,9 +43,9 @@ extension RuleCatalogue {
             because: "Bodies are larger than memory.",
             remedy: "Send each piece before reading the next."),
         .must(
-            "UPLOAD-09", level: 3, needs: .uploads,
+            "UPLOAD-09", level: 3, isEnforced: true, needs: .uploads,
             "More or fewer bytes than declared is an error.",
             because: "The peer counts.",
-            remedy: "Compare the total with body_length."),
+            remedy: "Nothing: the host compares, and stops the load at read_body."),
     ]
 }

@@ -7,7 +7,7 @@ import PortolanPlugins
 extension ConformanceCheck {
     static let body: [ConformanceCheck] = [
         ConformanceCheck("BODY-01") { trial throws(Unjudged) in
-            let stated = try trial.everyLoad().filter { $0.statesContents && $0.needs.isEmpty && !$0.tags.contains(.hangs) }
+            let stated = try trial.everyLoad().filter { $0.isLoadable && $0.statesContents && !$0.tags.contains(.hangs) }
             guard !stated.isEmpty else { throw Unjudged("the manifest states no digest, length, MIME type or status") }
             let instance = try trial.instance()
             for load in stated {
@@ -50,6 +50,27 @@ extension ConformanceCheck {
             let runs = record.calls.count { if case .data(let count, _, _) = $0.call { count > 0 } else { false } }
             guard record.body.count > 1 << 20, runs > 0, record.body.count / runs < 4096 else { return [] }
             return ["\(record.body.count >> 10) KiB came in \(runs) runs, of \(record.body.count / runs) bytes on average"]
+        },
+        ConformanceCheck("BODY-07") { trial throws(Unjudged) in
+            let huge = try trial.everyLoad().filter { $0.isHuge && $0.needs.isEmpty }
+            guard !huge.isEmpty else { throw Unjudged("the manifest names no URL with a body of 4 GiB or more") }
+            let instance = try trial.instance()
+            for load in huge {
+                var script = Trial.script(for: load)
+                script.isTerse = true
+                let made = try trial.make(trial.request(load.url), of: instance, script)
+                try made.start()
+                guard let record = trial.settled(made, within: trial.patience * 3) else {
+                    throw Unjudged("'\(load.url)' did not end in time; --timeout gives more")
+                }
+                let count = made.client.state.withLock(\.bodyLength)
+                if count != load.length { trial.fail("'\(load.url)' gave \(count) bytes, not \(load.length ?? 0)") }
+                let expected = record.responses.last?.value?.expectedLength ?? -1
+                if expected >= 0, expected != count {
+                    trial.fail("'\(load.url)': the response expects \(expected) bytes, and \(count) came")
+                }
+            }
+            if trial.areAllIdle { instance.end() }
         },
         eachLoad("BODY-06", .empty) { record in
             record.didFinish && record.responses.count == 1 && record.body.isEmpty ? [] : ["an empty body came as \(record.summary)"]

@@ -115,6 +115,7 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             var isJudged = false
             for round in 0..<count {
+                try trial.keepsTime()
                 guard let request = request(trial, loads[round % loads.count], &random),
                     let handler = try trial.handler(for: request, of: instance)
                 else { continue }

@@ -65,7 +65,8 @@ extension ConformanceCheck {
                 throw Unjudged("a copy of the library does not open (DESC-13)")
             }
             let build = try unsafe DescribedPlugin(pointer)
-            for known in try trial.known(.succeeds, of: old) {
+            for load in try trial.loads(.succeeds) {
+                let known = try trial.known(load, trial.request(load.url), of: old)
                 let record = try trial.settled(known.request, of: old, known.load) { () throws(Unjudged) in
                     guard case .started(let new) = try JudgedInstance.start(build, trial.configuration(), on: trial.bench) else {
                         return trial.fail("a new build refuses to start beside the one that runs")

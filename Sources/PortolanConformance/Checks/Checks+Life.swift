@@ -21,7 +21,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("LIFE-02") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            for load in try trial.everyLoad() where load.needs.isEmpty && !load.tags.contains(.hangs) {
+            for load in try trial.everyLoad() where load.isLoadable && !load.tags.contains(.hangs) {
                 let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
                 try made.start()
                 guard made.waitUntilIdle(trial.patience) else {

@@ -165,6 +165,7 @@ extension ConformanceCheck {
                 let before = ProcessCensus.taken()
                 for place in 1...min(count, 100) {
                     for last in [place, Int.max - 1] {
+                        try trial.keepsTime()
                         RefusingSystem.refuse(place...last)
                         defer { RefusingSystem.count() }
                         let words =
@@ -195,6 +196,7 @@ extension Trial {
     ///
     /// - Returns: whether it came to rest, where it was stopped after a while.
     fileprivate func isOver(_ request: Request, _ handler: JudgedHandler, _ script: ClientScript) throws(Unjudged) -> Bool {
+        try keepsTime()
         let state = Monitor((made: JudgedLoad?.none, isOver: false))
         do throws(LoadError) {
             try PlatformThread.start {

@@ -14,6 +14,19 @@ import Synchronization
 /// SEC: what a plugin opens to others.
 extension ConformanceCheck {
     static let security: [ConformanceCheck] = [
+        ConformanceCheck("SEC-03") { trial throws(Unjudged) in
+            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+                _ = try record.placeOfRedirect(load)
+                for case .redirect(let change, _) in record.calls.map(\.call) {
+                    // `try?` because a URL that does not parse is REDIR-01's.
+                    guard let text = change.value?.url.text, let url = try? URLRecord(parsing: text) else { continue }
+                    if !RedirectPolicy().allows(url, from: request.url) {
+                        trial.fail("'\(load.url)' is redirected to '\(text)', where no host goes from there that is not told to")
+                    }
+                }
+            }
+        },
         ConformanceCheck("SEC-05") { trial throws(Unjudged) in
             let file = try LibraryFile(at: trial.libraryPath())
             if file.hasExecutableStack { trial.fail("the library asks for an executable stack; link with -z noexecstack") }

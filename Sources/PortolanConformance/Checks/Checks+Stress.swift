@@ -52,7 +52,8 @@ extension ConformanceCheck {
         ConformanceCheck("LOAD-04") { trial throws(Unjudged) in
             let plugin = try trial.plugin()
             let first = try trial.instance(of: plugin)
-            for known in try trial.known(.succeeds, of: first) {
+            for load in try trial.loads(.succeeds) {
+                let known = try trial.known(load, trial.request(load.url), of: first)
                 let record = try trial.settled(known.request, of: first, known.load) { () throws(Unjudged) in
                     let second = try trial.instance(of: plugin)
                     trial.expectSame(

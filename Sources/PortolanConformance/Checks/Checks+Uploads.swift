@@ -96,6 +96,19 @@ extension ConformanceCheck {
                 trial.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
             }
         },
+        ConformanceCheck("UPLOAD-07") { trial throws(Unjudged) in
+            var isJudged = false
+            try trial.eachUpload { load, record throws(Unjudged) in
+                guard record.didFinish, let question = record.calls.lastIndex(where: \.isChallenge) else { return }
+                let before = record.calls[..<question].readsSinceRewind.reduce(0) { $0 + max(0, $1) }
+                guard before > 0 else { return }
+                isJudged = true
+                guard !record.calls[question...].contains(where: { $0.call == .rewind }) else { return }
+                trial.fail(
+                    "'\(load.url)' had read \(before) bytes of its upload when it asked, and finished without asking for the body again")
+            }
+            if !isJudged { throw Unjudged("no URL of the manifest asks for a credential when it has read of an upload") }
+        },
         ConformanceCheck("UPLOAD-08", needsProcess: true) { trial throws(Unjudged) in
             let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
             try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
@@ -148,13 +161,14 @@ extension Trial {
 }
 
 extension LoadRecord {
-    private var reads: [Int64] {
-        calls.compactMap { if case .readBody(let count) = $0.call { count } else { nil } }
-    }
+    /// Of the body as it went at last.
+    private var reads: [Int64] { calls[...].readsSinceRewind }
 
     /// Throws where it is none that takes a body at all.
     fileprivate func expectsReading(_ load: ConformanceLoad) throws(Unjudged) {
-        if reads.isEmpty { throw Unjudged.other("'\(load.url)' does not read its upload body") }
+        if !calls.contains(where: { if case .readBody = $0.call { true } else { false } }) {
+            throw Unjudged.other("'\(load.url)' does not read its upload body")
+        }
     }
 
     fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }
@@ -168,5 +182,13 @@ extension LoadRecord {
             longest = max(longest, now)
         }
         return longest
+    }
+}
+
+extension ArraySlice<RecordedCall> {
+    /// What each reading of the upload body came to, since it was last asked for again.
+    fileprivate var readsSinceRewind: [Int64] {
+        let start = lastIndex { $0.call == .rewind } ?? startIndex
+        return self[start...].compactMap { if case .readBody(let count) = $0.call { count } else { nil } }
     }
 }

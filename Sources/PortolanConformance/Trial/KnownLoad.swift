@@ -30,8 +30,7 @@ extension Trial {
     func together(
         _ known: [KnownLoad], _ count: Int, of instance: JudgedInstance, arrange: (inout ClientScript) -> Void = { _ in }
     ) throws(Unjudged) -> [(known: KnownLoad, made: JudgedLoad)] {
-        let begun = Monitor(0)
-        let gate = MonotonicTime.now + .seconds(2)
+        let begun = Monitor((count: 0, gate: Duration.zero))
         let together = try (0..<count).map { index throws(Unjudged) in
             let one = known[index % known.count]
             var script = one.script
@@ -39,13 +38,17 @@ extension Trial {
             let others = script.whileDelivering
             script.whileDelivering = { event, call in
                 if event == 0 {
-                    begun.signalling { $0 += 1 }
-                    _ = begun.wait(atMost: max(.zero, gate - MonotonicTime.now)) { $0 >= count ? true : nil }
+                    let gate = begun.signalling { state in
+                        state.count += 1
+                        return state.gate
+                    }
+                    _ = begun.wait(atMost: max(.zero, gate - MonotonicTime.now)) { $0.count >= count ? true : nil }
                 }
                 others?(event, call)
             }
             return (known: one, made: try make(one.request, of: instance, script))
         }
+        begun.withLock { $0.gate = MonotonicTime.now + .seconds(2) }
         for one in together { try one.made.start() }
         return together
     }

@@ -15,8 +15,7 @@ extension Trial {
                 "\(subject.library == nil ? "the handler was given no URLs" : "the library was named without a manifest"), so no URL is known"
             )
         }
-        let all = subject.loads.filter { $0.needs.isEmpty }
-        let found = all.filter { Self.is($0, scenario) }
+        let found = subject.loads.filter { $0.isLoadable && Self.is($0, scenario) }
         // A large one costs time, and shows nothing here that a small one does not.
         let small = scenario == .large ? found : found.filter { !$0.tags.contains(.large) }
         let chosen = small.isEmpty ? found : small
@@ -79,9 +78,9 @@ extension Trial {
 
     /// A load of `request`, made and not started.
     ///
-    /// - Throws: also where most of the check's time is over: one that makes many loads does not count as hung for that.
+    /// - Throws: also where the check's time is over (``keepsTime()``).
     func make(_ request: Request, of instance: JudgedInstance, _ script: ClientScript = ClientScript()) throws(Unjudged) -> JudgedLoad {
-        if MonotonicTime.now > deadline { throw Unjudged("its loads take too long for so many of them; --timeout gives more") }
+        try keepsTime()
         guard let handler = try handler(for: request, of: instance) else {
             throw Unjudged("no handler takes \(request.url.shortDescription) (CAN-01)")
         }
@@ -156,4 +155,11 @@ extension Trial {
         // One URL that can't be judged does not hide what the others show, but nothing passes for being silent.
         if let reason, judged == 0 || findings.isEmpty { throw reason }
     }
+}
+
+extension ConformanceLoad {
+    /// Whether it needs nothing that is not there, and any check has time for it.
+    var isLoadable: Bool { needs.isEmpty && !isHuge }
+    /// Whether it has more bytes than 32 bits count.
+    var isHuge: Bool { length ?? 0 > UInt32.max }
 }

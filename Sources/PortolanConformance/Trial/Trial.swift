@@ -36,6 +36,14 @@ final class Trial {
         deadline = MonotonicTime.now + patience * 3
     }
 
+    /// - Throws: where most of the check's time is over: one that makes many loads does not count as hung for that. No instance is ended then, for
+    ///   loads of it may be under way.
+    func keepsTime() throws(Unjudged) {
+        guard MonotonicTime.now > deadline else { return }
+        areAllIdle = false
+        throw Unjudged("its loads take too long for so many of them; --timeout gives more")
+    }
+
     func fail(_ detail: String) { note(.failure, detail) }
     func warn(_ detail: String) { note(.warning, detail) }
 

@@ -17,6 +17,7 @@ final class MeasuredReader: BodyReader {
         let before = buffer.byteCount
         let answer = reader.read(into: &buffer, whenReady: whenReady)
         let total = total.add(Int64(buffer.byteCount - before), ordering: .relaxed).newValue
+        // UPLOAD-09
         switch answer {
         case .bytes where total > length:
             return .failed(LoadError(.bodyFailed, message: "the body has more than the \(length) bytes that were declared for it"))

@@ -60,7 +60,8 @@ extension RedirectPolicy {
         return next
     }
 
-    private func allows(_ proposed: URLRecord, from current: URLRecord) -> Bool {
+    /// Whether a redirect may lead from the one to the other.
+    package func allows(_ proposed: URLRecord, from current: URLRecord) -> Bool {
         if Self.isHTTP(current), !Self.isHTTP(proposed), !openSchemes.contains(String(proposed.scheme)) { return false }
         let schemes = proposed.nestedSchemes
         guard let depth = schemes.lastIndex(where: closedSchemes.contains) else { return true }

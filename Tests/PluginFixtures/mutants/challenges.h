@@ -67,7 +67,8 @@ static void prepare_challenge(subject_load *load) {
 #endif
 }
 
-static void serve_ask(subject_load *load) {
+/* Whether the right password came; where it did not, the load has failed or was stopped. */
+static int is_admitted(subject_load *load) {
     portolan_client *client = load->client;
     prepare_challenge(load);
     for (;;) {
@@ -80,17 +81,23 @@ static void serve_ask(subject_load *load) {
 #ifdef CANCEL_06
         while (flow == PORTOLAN_STOPPED) flow = client->did_receive_challenge(client, &load->challenge, &answer);
 #endif
-        if (flow == PORTOLAN_STOPPED) return;
+        if (flow == PORTOLAN_STOPPED) return 0;
 #ifdef CHAL_02
         clock_gettime(CLOCK_MONOTONIC, &after);
         if ((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 > 20) {
-            return fail(load, PORTOLAN_ERROR_TIMED_OUT, "nobody answered in time");
+            fail(load, PORTOLAN_ERROR_TIMED_OUT, "nobody answered in time");
+            return 0;
         }
 #endif
         int settled = settle(load, answer);
-        if (settled < 0) return;
-        if (settled > 0) break;
+        if (settled < 0) return 0;
+        if (settled > 0) return 1;
     }
+}
+
+static void serve_ask(subject_load *load) {
+    portolan_client *client = load->client;
+    if (!is_admitted(load)) return;
     size_t length = compose(load);
     if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
     if (client->did_load(client, load->text, length) == PORTOLAN_STOPPED) return;

@@ -301,6 +301,21 @@ static void serve_echo(subject_load *load) {
     if (count == 0) finish(load);
 }
 
+/* As of a peer that asks for a password when it has the whole body, and then wants it once more. */
+static void serve_ask_echo(subject_load *load) {
+    portolan_client *client = load->client;
+    char piece[1024];
+    int64_t count;
+    while ((count = client->read_body(client, piece, sizeof piece)) > 0) {}
+    if (count < 0 || !is_admitted(load)) return;
+#ifndef UPLOAD_07
+    int32_t rewound = client->rewind_body(client);
+    if (rewound == PORTOLAN_STOPPED) return;
+    if (rewound != 1) return fail(load, PORTOLAN_ERROR_BODY_FAILED, "the body can't be had again");
+#endif
+    serve_echo(load);
+}
+
 static void serve_redirect(subject_load *load) {
     portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT(SCHEME "://text/there") };
     portolan_response response = response_of(0);
@@ -326,6 +341,12 @@ static void serve_redirect(subject_load *load) {
                               password.bytes);
         to.url = (portolan_string){ url, (size_t)length };
     }
+#endif
+#ifdef SEC_03
+    to.url = (portolan_string)PORTOLAN_TEXT("file:///etc/hostname");
+#endif
+#ifdef SEC_03b
+    to.url = (portolan_string)PORTOLAN_TEXT("gzip:file:///etc/hostname");
 #endif
 #ifdef REDIR_01
     to.url = (portolan_string)PORTOLAN_TEXT("/text/there");
@@ -398,6 +419,7 @@ static void run(void *pointer) {
     else if (is_host(load, "echo")) serve_echo(load);
     else if (is_host(load, "redirect")) serve_redirect(load);
     else if (is_host(load, "ask")) serve_ask(load);
+    else if (is_host(load, "ask-echo")) serve_ask_echo(load);
     else if (is_host(load, "nest")) serve_nest(load);
     else if (is_host(load, "thread")) serve_thread(load);
     else if (is_host(load, "hang")) serve_hang(load);

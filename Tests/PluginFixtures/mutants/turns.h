@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event-driven loads of the subject: each does its next step until it has to wait. */
 
-enum { LARGE_RUN = 65536, LARGE_RUNS = 32 };
+enum { LARGE_RUN = 65536, LARGE_RUNS = 32, HUGE_RUNS = 65537 };
 
 #ifdef FLOW_08
 static void *read_ahead(void *pointer) {
@@ -30,8 +30,19 @@ static void *spin(void *pointer) {
 static atomic_int held_loads;
 #endif
 
+/* Of the load that has a little more than 4 GiB. */
+static int64_t huge_length(void) {
+    int64_t length = (int64_t)LARGE_RUN * HUGE_RUNS;
+#ifdef BODY_07
+    return (uint32_t)length;
+#else
+    return length;
+#endif
+}
+
 static int64_t length_of(subject_load *load) {
     if (is_host(load, "large")) return (int64_t)LARGE_RUN * LARGE_RUNS;
+    if (is_host(load, "huge")) return huge_length();
     if (is_host(load, "echo")) return load->request->body_length;
     if (is_host(load, "redirect")) return 0;
     return (int64_t)compose(load);
@@ -171,6 +182,13 @@ static portolan_flow next_of_large(subject_load *load) {
 #endif
 }
 
+static portolan_flow next_of_huge(subject_load *load) {
+    static char run[LARGE_RUN];
+    if ((int64_t)load->runs * LARGE_RUN == huge_length()) return end(load);
+    load->runs++;
+    return load->client->did_load(load->client, run, LARGE_RUN);
+}
+
 /* The next step of a load; PORTOLAN_STOPPED where there is none any more. */
 static portolan_flow next(subject_load *load) {
     portolan_client *client = load->client;
@@ -200,6 +218,7 @@ static portolan_flow next(subject_load *load) {
     }
     if (is_host(load, "echo")) return next_of_echo(load);
     if (is_host(load, "large")) return next_of_large(load);
+    if (is_host(load, "huge")) return next_of_huge(load);
     if (is_host(load, "redirect") || stage > 2) return end(load);
     portolan_flow flow = client->did_load(client, load->text, load->length);
 #ifdef FLOW_07
@@ -271,7 +290,7 @@ static void start(void *pointer) {
         load->is_over = 1;
         return fail(load, PORTOLAN_ERROR_UNSUPPORTED_SCHEME, "the host does not offer the extension for it");
     }
-    if (!is_host(load, "nest") && !is_host(load, "wait") && !is_host(load, "text") && !is_host(load, "large") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
+    if (!is_host(load, "nest") && !is_host(load, "wait") && !is_host(load, "text") && !is_host(load, "large") && !is_host(load, "huge") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
         load->is_over = 1;
         return fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "-events://text/NAME");
     }
