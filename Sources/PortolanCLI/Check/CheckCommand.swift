@@ -143,7 +143,7 @@ struct CheckCommand: ParsableCommand {
 
     private func namedChecks() throws -> [ConformanceCheck] {
         guard let filter else { return ConformanceCheck.all(level: list ? 5 : level) }
-        let words = filter.split(separator: ",").map { $0.uppercased() }
+        let words = filter.split { $0 == "," || $0 == " " }.map { $0.uppercased() }
         for word in words where !ConformanceCheck.all.contains(where: { $0.id == word || $0.rule.category == word }) {
             guard word.prefix(while: { $0 != "-" }) != "MEM" else {
                 throw ValidationError(
@@ -151,9 +151,11 @@ struct CheckCommand: ParsableCommand {
             }
             throw ValidationError("--filter: there is no check or category '\(word)'; see 'portolan check --list'")
         }
-        return ConformanceCheck.all.filter { check in
-            words.contains(check.id) || (words.contains(check.rule.category) && check.rule.level <= level)
-        }
+        guard !words.isEmpty else { throw ValidationError("--filter names no check; see 'portolan check --list'") }
+        let named = ConformanceCheck.all.filter { words.contains($0.id) || words.contains($0.rule.category) }
+        let chosen = named.filter { list || words.contains($0.id) || $0.rule.level <= level }
+        guard chosen.isEmpty, let least = named.map(\.rule.level).min() else { return chosen }
+        throw ValidationError("--filter: no check of \(filter) is of level \(level) or below; add --level \(least)")
     }
 
     /// What makes the same checks of the same plugin again, up to which ones.

@@ -13,7 +13,10 @@ enum CheckSubject {
         let catalogue = PluginCatalogue()
         guard argument.hasSuffix(".so") else { return try subject(argument, library: nil, in: catalogue) }
         let manifest = argument.dropLast(3) + PluginManifest.fileNameEnd
-        guard FileSystem.kind(at: String(manifest)) != nil else { return Subject(library: argument) }
+        guard FileSystem.kind(at: String(manifest)) != nil else {
+            guard FileSystem.kind(at: argument) != nil else { throw Failure(.pluginNotLoadable, "\(argument): there is no such file") }
+            return Subject(library: argument)
+        }
         return try subject(String(manifest), library: argument, in: catalogue)
     }
 

@@ -31,9 +31,10 @@ public struct TAPReport: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// A quoted line of YAML; the breaks in it are `\n`.
+    /// A quoted line of YAML; the breaks in it are `\n`, and the colon before a space is `\x3a`: Perl's reader takes that of an item for the end of a key.
     private func finding(_ finding: Finding) -> String {
-        "    - " + Self.quoted(finding.lines(command).joined(separator: "\n")).replacing("\n", with: "\\n")
+        "    - "
+            + Self.quoted(finding.lines(command).joined(separator: "\n")).replacing("\n", with: "\\n").replacing(": ", with: "\\x3a ")
     }
 
     private static func escaped(_ text: String) -> String {

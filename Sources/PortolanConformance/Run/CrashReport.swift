@@ -19,9 +19,10 @@ enum CrashReport {
     /// Has crashes of this process written to `descriptor`, before they end it as they would have.
     static func arm(_ descriptor: Int32) {
         unsafe output = descriptor
-        // The first call loads what it needs; a handler must not.
-        var frame: UnsafeMutableRawPointer?
-        _ = unsafe backtrace(&frame, 1)
+        // The first call loads and allocates what it needs; a handler, which may have been called inside of malloc(3), must not.
+        let null = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
+        unsafe write(0, nil, to: null)
+        close(null)
         // A stack of its own, as the thread's may be what is at fault.
         var stack = unsafe stack_t()
         unsafe stack.ss_size = 1 << 16
@@ -36,16 +37,20 @@ enum CrashReport {
     }
 
     private static func report(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?) {
-        // Only what is safe in a handler of signals (`signal-safety(7)`): no allocation.
+        unsafe write(number, information, to: output)
+        raise(number)
+    }
+
+    /// Does only what is safe in a handler of signals (`signal-safety(7)`): no allocation.
+    private static func write(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, to output: Int32) {
         var address = unsafe information.map { unsafe UInt(bitPattern: $0.pointee._sifields._sigfault.si_addr) } ?? 0
         var head: (UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number))
-        _ = unsafe write(output, &head, 2)
-        _ = unsafe write(output, &address, 8)
+        _ = unsafe Glibc.write(output, &head, 2)
+        _ = unsafe Glibc.write(output, &address, 8)
         unsafe withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: 48) { frames in
             let count = unsafe backtrace(frames.baseAddress!, 48)
             unsafe backtrace_symbols_fd(frames.baseAddress!, count, output)
         }
-        raise(number)
     }
 
     /// - Returns: the signal, the address in words, and the stack without the handler's own frames.

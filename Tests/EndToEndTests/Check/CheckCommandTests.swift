@@ -44,6 +44,38 @@ import Testing
         #expect(here.text.contains("this is the first thread of its process"), "\(here.text)")
     }
 
+    /// A category none of whose checks is of the level is no success of nothing.
+    @Test func aFilterThatChoosesNothingIsRefused() throws {
+        let program = try Program()
+        for (filter, words) in [("LEAK", "--level 4"), ("", "--filter names no check"), (" , ", "--filter names no check")] {
+            let outcome = try program.run("check", subject("good"), "--filter", filter)
+            #expect(outcome.status == 2 && outcome.errors.contains { $0.contains(words) }, "\(outcome.errors)")
+        }
+        #expect(try program.run("check", "--list", "--filter", "LEAK").lines.count > 1)
+        #expect(try program.run("check", "./none.so").status == 107)
+    }
+
+    /// … and not a hang: the handler of the crash is called inside of free(3) then.
+    @Test func aHeapThatIsFoundDamagedIsACrash() throws {
+        let program = try Program()
+        try program.makeFile(
+            "twice.c",
+            """
+            #include <stdlib.h>
+            __attribute__((constructor)) static void begin(void) {
+                void *volatile block = malloc(5000), *volatile behind = malloc(5000);
+                free(block);
+                free(block);
+                free(behind);
+            }
+            """)
+        #expect(try program.runScript("cc -O0 -w -shared -fPIC twice.c -o twice.so").status == 0)
+        let start = ContinuousClock.now
+        let outcome = try program.run("check", "twice.so", "--filter", "DESC-01")
+        #expect(outcome.status == 111 && outcome.text.contains("crashed  DESC-01") && outcome.text.contains("SIGABRT"), "\(outcome.text)")
+        #expect(ContinuousClock.now - start < .seconds(15))
+    }
+
     @Test func whatPassesSaysNothingAndTheSummaryCountsWhatWasNotJudged() throws {
         let program = try Program()
         try FileManager.default.copyItem(atPath: subject("good"), toPath: program.folder.appendingPathComponent("alone.so").path)
