@@ -71,12 +71,19 @@ package enum HTTPArchive {
         return .object(members)
     }
 
+    /// With the charset, also where the response has it beside the type.
+    private static func mimeType(of response: Response) -> String {
+        guard let type = response.mimeType else { return "" }
+        guard type.charset == nil, let charset = response.textEncodingName else { return type.description }
+        return "\(type);charset=\(charset)"
+    }
+
     private static func response(_ exchange: Exchange, _ version: String) -> JSONValue {
         let response = exchange.response
         let (body, size) = exchange.payload
         var content: [JSONValue.Member] = [
             .init(name: "size", value: .integer(size)),
-            .init(name: "mimeType", value: .string(response?.mimeType?.description ?? "")),
+            .init(name: "mimeType", value: .string(response.map(mimeType) ?? "")),
         ]
         content += text(body, marking: "encoding")
         if let codings = response?.remainingContentCodings, !codings.isEmpty {

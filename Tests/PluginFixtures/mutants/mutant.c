@@ -83,6 +83,9 @@ static int is_host(const subject_load *load, const char *host) {
     return portolan_equal(load->request->host, (portolan_string){ host, strlen(host) });
 }
 
+/* Whether the load asks for one, and fails where none comes. */
+static UNUSED int wants_password(const subject_load *load) { return is_host(load, "ask") || is_host(load, "ask-echo"); }
+
 #include "telling.h"
 #include "challenges.h"
 #include "nesting.h"

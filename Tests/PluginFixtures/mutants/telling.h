@@ -49,7 +49,7 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
     leak();
 #endif
 #ifdef ERR_01
-    if (!is_host(load, "ask")) error.code = PORTOLAN_ERROR_IO_FAILED;
+    if (!wants_password(load)) error.code = PORTOLAN_ERROR_IO_FAILED;
 #endif
 #ifdef ERR_02
     error.message = (portolan_string)PORTOLAN_TEXT("one line\nand another");
@@ -58,18 +58,18 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
     error.message = (portolan_string){ "", 0 };
 #endif
 #ifdef ERR_03
-    if (!is_host(load, "ask")) error.code = -99;
+    if (!wants_password(load)) error.code = -99;
 #endif
 #ifdef ERR_05
     error.message = load->request->url;
 #endif
 #ifdef DESC_05c
-    if (!is_host(load, "ask")) error.size = 8;
+    if (!wants_password(load)) error.size = 8;
 #endif
 #ifdef ORDER_11
     // Not the constant itself, which compilers refuse.
     const portolan_error *volatile none = NULL;
-    if (!is_host(load, "ask")) return load->client->did_fail(load->client, none);
+    if (!wants_password(load)) return load->client->did_fail(load->client, none);
 #endif
     load->client->did_fail(load->client, &error);
 }
