@@ -5,7 +5,9 @@ import TestThreads
 import Testing
 
 /// `portolan check --sanitizer`: with the real Valgrind.
-@Suite(.blocking, .timeLimit(.minutes(10))) struct SanitizerTests {
+@Suite(
+    .blocking, .timeLimit(.minutes(10)), .enabled(if: !Program.isSanitized, "Valgrind runs no program that is built with AddressSanitizer"))
+struct SanitizerTests {
     private static let wrong = ["use-after-free", "overrun", "unset", "free-twice", "lose", "deliver-unset", "deliver-freed"]
 
     /// A folder with the plugin whose loads use memory wrongly, and a manifest that names these.

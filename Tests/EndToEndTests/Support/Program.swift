@@ -20,6 +20,9 @@ final class Program {
 
     let folder: URL
 
+    /// Whether everything is built with AddressSanitizer, which changes what some tests are about.
+    static let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
+
     /// Neither plugins nor policies nor proxies of whoever runs the tests are seen: home is the program's own folder, and what is set for it is not
     /// passed on.
     var environment: [String: String] {
