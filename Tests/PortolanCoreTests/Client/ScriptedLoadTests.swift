@@ -48,6 +48,8 @@ import Testing
         load.startLoading()
         load.resumeLoading()
         #expect(client.events.isEmpty && clock.pendingAlarmCount == 1)
+        // One that runs on would hold its clock, and its clock it.
+        load.stopLoading()
     }
 
     @Test func aStopCallsTheNextEventOff() throws {
