@@ -22,7 +22,8 @@ extension ConformanceCheck {
                     // `try?` because a URL that does not parse is REDIR-01's.
                     guard let text = change.value?.url.text, let url = try? URLRecord(parsing: text) else { continue }
                     if !RedirectPolicy().allows(url, from: request.url) {
-                        trial.fail("'\(load.url)' is redirected to '\(text)', where no host goes from there that is not told to")
+                        trial.fail(
+                            "'\(load.url)' is redirected to '\(text)': hosts follow no such redirect unless their RedirectPolicy says so")
                     }
                 }
             }
