@@ -24,12 +24,11 @@ extension ConformanceCheck {
             for load in try trial.everyLoad() where load.isLoadable && !load.tags.contains(.hangs) {
                 let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
                 try made.start()
-                guard made.waitUntilIdle(trial.patience) else {
+                if trial.settled(made, within: trial.patience) == nil {
                     trial.fail("'\(load.url)' did not end within \(Words.time(trial.patience)): \(made.record.summary)")
-                    continue
                 }
-                made.destroy()
             }
+            if trial.areAllIdle { instance.end() }
         },
         ConformanceCheck("LIFE-03") { trial throws(Unjudged) in
             var seen = false
