@@ -37,6 +37,8 @@ extension ConformanceCheck {
                 }
             }
             if trial.areAllIdle { instance.end() }
+            guard Set(known.map(\.result)).count == 1, trial.findings.isEmpty else { return }
+            throw Unjudged("all URLs of the manifest that are judged here come to the same bytes: that loads mix them could not be seen")
         },
         ConformanceCheck("THREAD-04", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
@@ -96,6 +98,11 @@ extension ConformanceCheck {
         },
         ConformanceCheck("THREAD-07") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                let start = MonotonicTime.now
+                guard try trial.settled(request, of: instance, Trial.script(for: load)) != nil else {
+                    throw Unjudged("'\(load.url)' did not end (LIFE-02)")
+                }
+                if MonotonicTime.now - start > .milliseconds(500) { throw Unjudged.other("'\(load.url)' takes too long") }
                 let second = try trial.make(request, of: instance, Trial.script(for: load))
                 _ = try trial.settled(request, of: instance, load) { () throws(Unjudged) in
                     try second.start()

@@ -4,16 +4,19 @@
 struct LoadResult: Hashable {
     let body: [UInt8]
     let didFinish: Bool
+    let didFail: Bool
+    /// `nil` also where the error can't be read.
     let failure: Int32?
 
     init(_ record: LoadRecord) {
-        (body, didFinish) = (record.body, record.didFinish)
+        (body, didFinish, didFail) = (record.body, record.didFinish, record.failure != nil)
         failure = record.failure?.value?.code
     }
 
     /// In short, for a finding.
     var words: String {
         if let failure { return "an error (\(failure))" }
+        if didFail { return "did_fail without an error" }
         return didFinish ? Words.count(body.count, "byte") : "no end"
     }
 }
