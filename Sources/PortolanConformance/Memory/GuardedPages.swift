@@ -31,6 +31,11 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
         unsafe mprotect(base, size, PROT_READ | PROT_WRITE)
     }
 
+    /// From now on the memory can only be read.
+    func protect() {
+        unsafe mprotect(base, size, PROT_READ)
+    }
+
     /// From now on nobody can touch the memory.
     func poison() {
         unsafe mprotect(base, size, PROT_NONE)
