@@ -35,12 +35,15 @@ struct CTemplate {
         # make: builds \(name.scheme).so beside its manifest.  make test: loads URLs through it.
         CC = cc
         CFLAGS ?= -O2 -g
+        WARNINGS ?= -Wall -Wextra -Wpedantic
+        # Libraries that the plugin calls, such as -lz: the linker refuses a function that none of them has.
+        LDLIBS ?=
         # Where the headers are, and which command the test runs.
         PORTOLAN_CFLAGS ?= \(flags)
         PORTOLAN ?= \(origin.command)
 
         \(name.scheme).so: \(name.scheme).c Makefile
-        \t$(CC) -std=c11 $(CFLAGS) -Wall -Wextra -Wpedantic -shared -fPIC -fvisibility=hidden $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@
+        \t$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -shared -fPIC -fvisibility=hidden -Wl,-z,defs $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@ $(LDLIBS)
 
         \(Template.testRule(name, origin, needs: "\(name.scheme).so"))
 
