@@ -117,11 +117,11 @@ import Testing
 
     // MARK: Whose error it is
 
-    private func frames(_ objects: String?...) -> [MemcheckFrame] {
-        objects.map { MemcheckFrame(object: $0, function: "f", file: nil, line: nil) }
+    private func frames(_ objects: String?...) -> [StackFrame] {
+        objects.map { StackFrame(object: $0, function: "f", file: nil, line: nil) }
     }
 
-    private func guilt(_ stack: [MemcheckFrame], _ origin: [MemcheckFrame]? = nil, kind: String = "InvalidRead") -> MemcheckScope.Guilt? {
+    private func guilt(_ stack: [StackFrame], _ origin: [StackFrame]? = nil, kind: String = "InvalidRead") -> MemcheckScope.Guilt? {
         let origins = origin.map { [MemcheckError.Origin(words: "", stack: $0)] } ?? []
         return scope.guilt(of: MemcheckError(kind: kind, words: "", stack: stack, origins: origins))
     }

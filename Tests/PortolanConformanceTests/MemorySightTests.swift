@@ -19,7 +19,7 @@ import Testing
     }
 
     private func error(_ kind: String, line: Int = 1, size: Int = 1) -> MemcheckError {
-        let frame = MemcheckFrame(object: "/opt/tide.so", function: "hold", file: "tide.c", line: line)
+        let frame = StackFrame(object: "/opt/tide.so", function: "hold", file: "tide.c", line: line)
         return MemcheckError(kind: kind, words: "\(kind) of size \(size)", stack: [frame], origins: [])
     }
 
@@ -79,8 +79,9 @@ import Testing
     @Test func allReportsHaveTheStackAndTheCommand() throws {
         let summary = Summary(sight(try result("ORDER-01", .passed, [error("InvalidRead")])))
         let command = "portolan check x --sanitizer"
+        var report = TextReport(repeatingBy: command, isVerbose: false)
         let texts = [
-            summary.results.flatMap(TextReport(repeatingBy: command, isVerbose: false).lines).joined(separator: "\n"),
+            summary.results.flatMap { report.lines(for: $0) }.joined(separator: "\n"),
             TAPReport(repeatingBy: command).text(of: summary), JUnitReport(repeatingBy: command).text(of: summary, subject: "x"),
             HTMLReport(repeatingBy: command).page(of: summary, subject: "x"),
             String(decoding: JSONReport(repeatingBy: command).value(of: summary, subject: "x", library: nil).bytes, as: UTF8.self),

@@ -54,8 +54,9 @@ import Testing
     }
 
     @Test func aResultComesBackFromItsProcess() throws {
-        let result = CheckResult(
+        var result = CheckResult(
             try rule("ORDER-02"), .failed, findings: [Finding(.failure, "one"), Finding(.warning, "two \u{1F9ED}")], note: "a note")
+        result.lastEvents = ["0.100 ms  thread 7  → make"]
         #expect(CheckResult(childBytes: result.childBytes, result.rule) == result)
         for count in 0..<result.childBytes.count {
             #expect(CheckResult(childBytes: Array(result.childBytes.prefix(count)), result.rule) == nil)
@@ -64,9 +65,54 @@ import Testing
 
     @Test func aCrashThatWasCutOffIsStillOne() {
         let head: [UInt8] = [1, 11, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
-        let report = CrashReport.read(head + Array("/lib/libc.so.6(+0x1)[0x2]\nplugin.so(run+0x3)[0x4]\n".utf8))
-        #expect(report.what == "at the address 0xbeef" && report.stack == ["plugin.so(run+0x3)[0x4]"])
+        let lines = "judge(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\njudge(+0x4)\n?(+0x0)\njudge(+0x5"
+        let report = CrashReport.read(head + Array(lines.utf8))
+        #expect(report.what == "at the address 0xbeef" && report.stack?.judge == "judge")
+        // What called returns to behind the call.
+        let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "judge", offset: 3), .init(object: "?", offset: 0)]
+        #expect(report.stack?.places == places)
+        var names = StackNames(program: "/no/such/program")
+        let told = report.stack?.told(by: &names)
+        #expect(told?.lines.first == "lib (1).so+0xbeef (in lib (1).so)" && told?.function == told?.lines.first)
         for count in 0..<head.count { #expect(CrashReport.read(Array(head.prefix(count))).what == nil) }
+    }
+
+    /// addr2line(1), with the options `-a -f -C -i`.
+    @Test func namesAreReadOfWhatAddr2lineWrites() {
+        let text = """
+            0x0000000000001169
+            copy
+            /home/a/b.h:7 (discriminator 2)
+            run(std::string)
+            /home/a/tide.c:42
+            0x0000000000000002
+            ??
+            ??:0
+            0x0000000000000003
+            malloc
+            ??:?
+            0x0000000000000004
+            cut off
+            """
+        let answers = StackNames.answers(to: [0x1169, 2, 3, 4], in: text, "/opt/tide.so")
+        #expect(answers[0x1169]?.map(\.words) == ["copy (b.h:7)", "run(std::string) (tide.c:42)"])
+        #expect(answers[2] == nil && answers[3]?.map(\.words) == ["malloc (in tide.so)"] && answers[4] == nil)
+    }
+
+    @Test func oneCauseIsToldOnce() throws {
+        var results = try results() + [CheckResult(try rule("LIFE-01"), .crashed), CheckResult(try rule("LIFE-02"), .hung)]
+        for place in 3...4 { results[place].crashedIn = "run<int> (tide.c:13)" }
+        results[5].lastEvents = ["0.100 ms  thread 7  → stop"]
+        var report = TextReport(repeatingBy: "portolan check x", isVerbose: false)
+        let lines = results.flatMap { report.lines(for: $0) }
+        #expect(lines.contains("         more: portolan check x --filter LIFE-05 --sanitizer"))
+        #expect(lines.contains("crashed  LIFE-01  as LIFE-05: it crashed in run<int> (tide.c:13)"), "\(lines)")
+        let summary = Summary(results)
+        #expect(summary.causeLines == ["2 checks ended alike: it crashed in run<int> (tide.c:13); mend that first, and check again"])
+        let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, subject: "x")
+        #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Mend that first, and check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
+        #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))
+        #expect(results[5].cause == "it hung; last: → stop")
     }
 
     @Test func whatIsReadableIsKnown() throws {

@@ -80,6 +80,7 @@ struct CheckCommand: ParsableCommand {
         guard (1...10_000).contains(repetitions) else { throw ValidationError("--repeat is 1 to 10000, not \(repetitions)") }
         guard timeout >= 0.1, timeout <= 86_400 else { throw ValidationError("--timeout is 0.1 to 86400 seconds") }
         if sanitizer, inProcess { throw ValidationError("--sanitizer makes each check in a process of its own; leave out --in-process") }
+        if isJSON, format != .text, format != .json { throw ValidationError("--json and --format \(format) are two; leave out one") }
         if plugin == nil, !list { throw ValidationError("name a plugin, or --list the checks") }
     }
 
@@ -95,7 +96,7 @@ struct CheckCommand: ParsableCommand {
         if sanitizer, memcheckLogs == nil { try Memcheck.begin(with: judge.subject, plugin, CommandLine.arguments) }
         (judge.seed, judge.timeLimit) = (seed, .seconds(timeout))
         judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
-        let report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose)
+        var report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose)
         var results: [CheckResult] = []
         // What an interrupted command leaves of it, the next line of the shell overwrites.
         var progress = CheckProgress(checks.count * repetitions, on: Descriptor.standardError.isTerminal ? .standardError : nil)
@@ -174,7 +175,7 @@ struct CheckCommand: ParsableCommand {
         let name = subject.manifest?.identifier ?? plugin
         switch chosenFormat {
         case .text:
-            let lines = summary.categoryLines.map { "  \($0)" } + ["\(name): \(summary.line)"]
+            let lines = summary.causeLines + summary.categoryLines.map { "  \($0)" } + summary.gapLines(4) + ["\(name): \(summary.line)"]
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
         case .json:
             let report = JSONReport(repeatingBy: command(for: plugin))

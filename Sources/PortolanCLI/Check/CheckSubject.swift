@@ -11,13 +11,21 @@ enum CheckSubject {
         if let builtIn = BuiltInSubject(rawValue: argument) { return try builtIn.subject(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for what is built in; the URLs of a plugin stand in its manifest") }
         let catalogue = PluginCatalogue()
-        guard argument.hasSuffix(".so") else { return try subject(argument, library: nil, in: catalogue) }
-        let manifest = argument.dropLast(3) + PluginManifest.fileNameEnd
+        guard isLibrary(argument) else { return try subject(argument, library: nil, in: catalogue) }
+        // Of `tide.so` as of `tide.so.1`.
+        let manifest = argument[..<(argument.ranges(of: ".so").last?.lowerBound ?? argument.endIndex)] + PluginManifest.fileNameEnd
         guard FileSystem.kind(at: String(manifest)) != nil else {
             guard FileSystem.kind(at: argument) != nil else { throw Failure(.pluginNotLoadable, "\(argument): there is no such file") }
             return Subject(library: argument)
         }
         return try subject(String(manifest), library: argument, in: catalogue)
+    }
+
+    /// As for `--plugin`: a file that is not called `….json`.
+    private static func isLibrary(_ argument: String) -> Bool {
+        if argument.hasSuffix(".so") { return true }
+        guard case .regular? = FileSystem.kind(at: argument) else { return false }
+        return !argument.hasSuffix(".json")
     }
 
     /// - Parameter library: what is judged by itself where the manifest can't be read.

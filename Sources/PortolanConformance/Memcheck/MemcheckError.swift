@@ -9,13 +9,13 @@ struct MemcheckError: Hashable, Sendable {
     /// What happened, on one line, without numbers that are others in each run.
     let words: String
     /// Where, innermost first.
-    let stack: [MemcheckFrame]
+    let stack: [StackFrame]
     /// Other places that have to do with it, such as where the block was freed, or where a value without one comes from.
     let origins: [Origin]
 
     struct Origin: Hashable, Sendable {
         let words: String
-        let stack: [MemcheckFrame]
+        let stack: [StackFrame]
     }
 
     /// The rule that it breaks; `nil` of what is none of a plugin's, such as a notice.
@@ -35,34 +35,11 @@ struct MemcheckError: Hashable, Sendable {
     var isLeak: Bool { kind.hasPrefix("Leak_") }
 }
 
-/// A function on a stack. What of it is not known is `nil`.
-struct MemcheckFrame: Hashable, Sendable {
-    /// The path of the library or program.
-    let object: String?
-    let function: String?
-    let file: String?
-    let line: Int?
-}
-
-extension MemcheckFrame {
-    /// As in `hold (tide.c:42)`, or `hold (in libtide.so)` where no debug information says more.
-    var words: String {
-        let name = function ?? "???"
-        let place = file.map { "\($0)\(line.map { ":\($0)" } ?? "")" } ?? object.map { "in \(LibraryPath.name(of: $0))" }
-        // What is named so, the plugin's compiler has written.
-        return Text.oneLine(place.map { "\(name) (\($0))" } ?? name, limit: 300)
-    }
-}
-
-enum LibraryPath {
-    static func name(of path: String) -> String { String(path.split(separator: "/").last ?? "") }
-}
-
 extension MemcheckError {
     /// Of an `<error>` of Valgrind's XML, protocol 4; `nil` where it has no kind or no stack.
     init?(_ element: XMLElement) {
         guard element.name == "error", let kind = element["kind"]?.text else { return nil }
-        var (stack, origins): ([MemcheckFrame]?, [Origin]) = (nil, [])
+        var (stack, origins): ([StackFrame]?, [Origin]) = (nil, [])
         var said = ""
         // Each stack belongs to the words before it. Words without a stack are about the error itself.
         func settle() {
@@ -77,7 +54,7 @@ extension MemcheckError {
                 settle()
                 said = Self.words(child)
             case "stack":
-                let frames = child.children.filter { $0.name == "frame" }.map(MemcheckFrame.init)
+                let frames = child.children.filter { $0.name == "frame" }.map(StackFrame.init)
                 if stack == nil {
                     stack = frames
                     // Where the address of a system call lies stands before it.
@@ -102,7 +79,7 @@ extension MemcheckError {
     }
 }
 
-extension MemcheckFrame {
+extension StackFrame {
     fileprivate init(_ element: XMLElement) {
         func text(_ name: String) -> String? { element[name]?.text }
         self.init(object: text("obj"), function: text("fn"), file: text("file"), line: text("line").flatMap { Int($0) })

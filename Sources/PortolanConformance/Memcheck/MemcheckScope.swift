@@ -27,11 +27,11 @@ struct MemcheckScope: Hashable, Sendable {
         return Self(shared: Set(paths))
     }
 
-    func owner(of frame: MemcheckFrame) -> Owner {
+    func owner(of frame: StackFrame) -> Owner {
         guard let object = frame.object else { return .nobody }
         let name = LibraryPath.name(of: object)
         if object.hasPrefix("/\(MemcheckRun.programPrefix)") || Self.isOfSwift(name) { return .host }
-        return shared.contains(object) || Self.systemNames.contains(where: name.hasPrefix) ? .nobody : .plugin
+        return shared.contains(object) || LibraryPath.isOfSystem(name) ? .nobody : .plugin
     }
 
     /// How an error is the plugin's; `nil` where it is not.
@@ -50,13 +50,13 @@ struct MemcheckScope: Hashable, Sendable {
     }
 
     /// The stack from the plugin's innermost function on; all of it where there is none.
-    func ofPlugin(_ stack: [MemcheckFrame]) -> [MemcheckFrame] {
+    func ofPlugin(_ stack: [StackFrame]) -> [StackFrame] {
         let rest = stack.drop { owner(of: $0) != .plugin }
         return rest.isEmpty ? stack : Array(rest)
     }
 
     /// Who did what the innermost function did.
-    private func owner(of stack: [MemcheckFrame]) -> Owner {
+    private func owner(of stack: [StackFrame]) -> Owner {
         for frame in stack {
             let owner = owner(of: frame)
             if owner != .nobody { return owner }
@@ -65,7 +65,7 @@ struct MemcheckScope: Hashable, Sendable {
     }
 
     /// The stack up to where the judge called the plugin, with the judge's own functions as one line.
-    func told(_ stack: [MemcheckFrame]) -> [String] {
+    func told(_ stack: [StackFrame]) -> [String] {
         let last = stack.lastIndex { owner(of: $0) == .plugin } ?? stack.endIndex - 1
         var lines: [String] = []
         for frame in stack.prefix(last + 1) {
@@ -81,9 +81,4 @@ struct MemcheckScope: Hashable, Sendable {
     private static func isOfSwift(_ name: String) -> Bool {
         ["libswift", "libFoundation", "lib_Foundation", "libdispatch.", "libBlocksRuntime."].contains(where: name.hasPrefix)
     }
-
-    /// Valgrind's own, the dynamic linker, the parts of glibc and what GCC adds: some are opened only when they are needed.
-    private static let systemNames = [
-        "vgpreload_", "ld-linux", "libc.", "libm.", "libpthread.", "libdl.", "librt.", "libresolv.", "libnss_", "libgcc_s.", "libstdc++.",
-    ]
 }

@@ -26,6 +26,24 @@ public struct Summary: Sendable {
             + (rest > 0 ? "; not judged: \(rest)" : "")
     }
 
+    /// For each cause that ended several checks: what it is, and the checks, in the catalogue's order; what ended most comes first.
+    var causes: [(words: String, checks: [CheckResult])] {
+        Dictionary(grouping: results.filter { $0.cause != nil }) { $0.cause ?? "" }.filter { $1.count > 1 }
+            .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }.map { ($0.key, $0.value) }
+    }
+
+    /// A line for each of those, as in `57 checks ended alike: it crashed in run (tide.c:13); mend that first, and check again`.
+    public var causeLines: [String] {
+        causes.map { "\(Words.count($0.checks.count, "check")) ended alike: \($0.words); mend that first, and check again" }
+    }
+
+    /// Why most of what was not judged was not, such as for want of a manifest: a line for each of the first `limit` reasons.
+    public func gapLines(_ limit: Int) -> [String] {
+        let reasons = Dictionary(grouping: results.filter { $0.verdict == .skipped }) { $0.note ?? "" }.filter { $0.value.count > 1 }
+            .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
+        return reasons.prefix(limit).map { "not judged: \($0.value.count), as \($0.key)" }
+    }
+
     /// A line for each category: how many of its checks came to what.
     public var categoryLines: [String] {
         RuleCatalogue.categories.compactMap { category in

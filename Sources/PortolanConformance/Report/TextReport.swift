@@ -6,16 +6,24 @@ public struct TextReport: Sendable {
     private let command: String
     /// Whether what passed is told, too.
     private let isVerbose: Bool
+    /// The first check that each cause ended: the others are told in a line.
+    private var firsts: [String: String] = [:]
 
     public init(repeatingBy command: String, isVerbose: Bool) {
-        (self.command, self.isVerbose) = (command, isVerbose)
+        self.command = command
+        self.isVerbose = isVerbose
     }
 
     /// The lines for one result; none for what needs no word.
-    public func lines(for result: CheckResult) -> [String] {
+    public mutating func lines(for result: CheckResult) -> [String] {
         guard isVerbose || (result.verdict != .passed && result.verdict != .skipped) else { return [] }
         let rule = result.rule
-        var lines = ["\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  \(rule.sentence)"]
+        let head = "\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  "
+        if let cause = result.cause {
+            if let first = firsts[cause], !isVerbose { return ["\(head)as \(first): \(cause)"] }
+            firsts[cause] = firsts[cause] ?? rule.id
+        }
+        var lines = [head + rule.sentence]
         if let note = result.note { lines.append("         \(note)") }
         guard result.verdict != .passed, result.verdict != .skipped else { return lines }
         lines += result.findings.flatMap(self.lines)
@@ -25,6 +33,7 @@ public struct TextReport: Sendable {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }
         }
         if result.makesItself { lines.append("         again: \(result.again(command))") }
+        if result.crashedIn != nil { lines.append("         more: \(result.again(command)) --sanitizer") }
         return lines
     }
 

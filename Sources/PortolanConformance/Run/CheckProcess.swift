@@ -132,7 +132,8 @@ struct CheckProcess: ~Copyable {
         var result = verdict(status)
         result.duration = time
         result.memory = memcheck?.log(of: process)
-        if result.verdict.isFailure { result.lastEvents = journal.lines }
+        // Of a check that came to its end, those of what it found.
+        if result.verdict == .crashed || result.verdict == .hung { result.lastEvents = journal.lines }
         return result
     }
 
@@ -157,7 +158,7 @@ struct CheckProcess: ~Copyable {
         let signal = reported ?? (status & 0x7F)
         let name = signal == 0 ? "the process ended itself with status \((status >> 8) & 0xFF)" : "ended by \(CrashReport.name(of: signal))"
         var result = CheckResult(check.rule, .crashed, note: [name, what].compactMap { $0 }.joined(separator: ", "))
-        result.stack = stack
+        result.crash = stack
         return result
     }
 }

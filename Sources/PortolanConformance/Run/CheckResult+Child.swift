@@ -9,6 +9,7 @@ extension CheckResult {
         let findings = findings.map { JSONValue.array([.string($0.weight.rawValue), .string($0.detail)]) }
         let value: JSONValue = [
             "verdict": .string(verdict.rawValue), "note": .text(note), "findings": .array(findings), "hasLeftOpen": .bool(hasLeftOpen),
+            "lastEvents": .array(lastEvents.map(JSONValue.string)),
         ]
         return value.bytes + [0x0A]
     }
@@ -27,6 +28,15 @@ extension CheckResult {
         var note: String?
         if case .string(let text)? = value["note"] { note = text }
         self.init(rule, verdict, findings: findings, note: note)
+        if case .array(let lines)? = value["lastEvents"] {
+            lastEvents = lines.compactMap { if case .string(let line) = $0 { line } else { nil } }
+        }
         hasLeftOpen = value["hasLeftOpen"] == .bool(true)
+    }
+
+    /// Tells where it crashed in names, as far as there are some.
+    mutating func nameCrash(by names: inout StackNames) {
+        guard let crash else { return }
+        (stack, crashedIn) = crash.told(by: &names)
     }
 }

@@ -47,22 +47,34 @@ enum CrashReport {
         var head: (UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number))
         _ = unsafe Glibc.write(output, &head, 2)
         _ = unsafe Glibc.write(output, &address, 8)
-        unsafe withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: 48) { frames in
-            let count = unsafe backtrace(frames.baseAddress!, 48)
-            unsafe backtrace_symbols_fd(frames.baseAddress!, count, output)
-        }
+        portolan_write_stack(output)
     }
 
     /// - Returns: the signal, the address in words, and the stack without the handler's own frames.
-    static func read(_ bytes: [UInt8]) -> (signal: Int32?, what: String?, stack: [String]) {
-        guard let start = bytes.firstIndex(of: mark), bytes.count >= start + 10 else { return (nil, nil, []) }
+    static func read(_ bytes: [UInt8]) -> (signal: Int32?, what: String?, stack: CrashStack?) {
+        guard let start = bytes.firstIndex(of: mark), bytes.count >= start + 10 else { return (nil, nil, nil) }
         let number = Int32(bytes[start + 1])
         let address = bytes[(start + 2)..<(start + 10)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        let lines = bytes[(start + 10)...].split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
-        // The handler, and the trampoline through which the kernel called it.
-        let stack = Array(lines.drop { !$0.contains("libc") || $0.contains("backtrace") }.dropFirst())
         let what = number == SIGSEGV || number == SIGBUS ? "at the address 0x\(String(address, radix: 16))" : nil
-        return (number, what, stack.isEmpty ? lines : stack)
+        return (number, what, stack(of: bytes[(start + 10)...]))
+    }
+
+    private static func stack(of bytes: ArraySlice<UInt8>) -> CrashStack? {
+        let frames = bytes.split(separator: 0x0A).compactMap { place(String(decoding: $0, as: UTF8.self)) }
+        guard let judge = frames.first?.object else { return nil }
+        // The handler is the judge's; then comes the trampoline through which the kernel called it.
+        let places = frames.drop { $0.object == judge }.dropFirst()
+        // A frame that called another says where that will return to: behind the call.
+        let calls = places.dropFirst().map { CodePlace(object: $0.object, offset: $0.offset == 0 ? 0 : $0.offset - 1) }
+        return places.isEmpty ? nil : CrashStack(places: places.prefix(1) + calls, judge: judge)
+    }
+
+    /// Of a line such as `/usr/lib/tide.so(+0x1169)`.
+    private static func place(_ line: String) -> CodePlace? {
+        guard line.hasSuffix(")"), let bracket = line.lastIndex(of: "("), line[bracket...].hasPrefix("(+0x"),
+            let offset = UInt64(line[bracket...].dropFirst(4).dropLast(), radix: 16)
+        else { return nil }
+        return CodePlace(object: String(line[..<bracket]), offset: offset)
     }
 
     /// As in `SIGSEGV (it touched memory that is not its own)`.

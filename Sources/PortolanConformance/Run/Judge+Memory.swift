@@ -44,8 +44,8 @@ struct MemorySight {
     private let scope: MemcheckScope
     private struct Key: Hashable {
         let kind: String?
-        let stack: [MemcheckFrame]
-        let origins: Set<[MemcheckFrame]>
+        let stack: [StackFrame]
+        let origins: Set<[StackFrame]>
     }
 
     private var seen: [String: [(key: Key, Seen)]] = [:]

@@ -19,6 +19,7 @@ extension Judge {
         guard ProcessCensus.threads().count == 1 else { throw SeveralThreads() }
         var waiting = checks[...]
         var running: [Running] = []
+        var names = StackNames()
         defer { for one in running { one.abandon() } }
         while !waiting.isEmpty || !running.isEmpty {
             while running.count < max(1, jobs), let check = waiting.popFirst() {
@@ -28,7 +29,10 @@ extension Judge {
                     try tell(CheckResult(check.rule, .skipped, note: error.reason))
                 }
             }
-            for one in Running.wait(&running) { try tell(one) }
+            for var one in Running.wait(&running) {
+                one.nameCrash(by: &names)
+                try tell(one)
+            }
         }
     }
 

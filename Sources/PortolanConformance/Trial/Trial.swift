@@ -27,6 +27,8 @@ final class Trial {
     private var exportedPlugin: DescribedPlugin?
     /// Why a handler of this process could not be made.
     private(set) var handlerProblem: String?
+    /// The last calls before the first finding that is a failure, oldest first: what comes after is no part of it.
+    private(set) var lastEvents: [String] = []
     /// Whether every load came to rest. An instance with one that did not can't be ended.
     var areAllIdle = true
 
@@ -55,7 +57,9 @@ final class Trial {
     private func note(_ weight: Finding.Weight, _ detail: String) {
         guard findings.count < Self.largestCount else { return }
         let finding = Finding(weight, Text.oneLine(detail, limit: 1000))
-        if !findings.contains(finding) { findings.append(finding) }
+        guard !findings.contains(finding) else { return }
+        if weight == .failure, lastEvents.isEmpty { lastEvents = bench.journal.lines }
+        findings.append(finding)
     }
 
     // MARK: The plugin

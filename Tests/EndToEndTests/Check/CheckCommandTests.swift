@@ -57,7 +57,7 @@ import Testing
 
     /// … and not a hang: the handler of the crash is called inside of free(3) then.
     @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
-    func aHeapThatIsFoundDamagedIsACrash() throws {
+    func aHeapThatIsFoundDamagedIsACrashAndManyOfOneCauseAreToldOnce() throws {
         let program = try Program()
         try program.makeFile(
             "twice.c",
@@ -70,11 +70,19 @@ import Testing
                 free(behind);
             }
             """)
-        #expect(try program.runScript("cc -O0 -w -shared -fPIC twice.c -o twice.so").status == 0)
+        #expect(try program.runScript("cc -O0 -g -w -shared -fPIC twice.c -o twice.so").status == 0)
         let start = ContinuousClock.now
         let outcome = try program.run("check", "twice.so", "--filter", "DESC-01")
         #expect(outcome.status == 111 && outcome.text.contains("crashed  DESC-01") && outcome.text.contains("SIGABRT"), "\(outcome.text)")
         #expect(ContinuousClock.now - start < .seconds(15))
+        // Where in the plugin, by its symbols and debug information.
+        #expect(outcome.lines.contains { $0.trimmingCharacters(in: .whitespaces) == "begin (twice.c:5)" }, "\(outcome.text)")
+        let all = try program.run("check", "twice.so", "--level", "1")
+        #expect(all.text.components(separatedBy: "stack:").count == 2, "\(all.text)")
+        let crashed = all.lines.filter { $0.hasPrefix("crashed ") }
+        #expect(crashed.count > 3 && crashed.dropFirst().allSatisfy { $0.hasSuffix(": it crashed in begin (twice.c:5)") }, "\(all.text)")
+        let words = "\(crashed.count) checks ended alike: it crashed in begin (twice.c:5); mend that first, and check again"
+        #expect(all.lines.contains(words), "\(all.text)")
     }
 
     @Test func whatPassesSaysNothingAndTheSummaryCountsWhatWasNotJudged() throws {

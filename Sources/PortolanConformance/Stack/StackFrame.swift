@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanPlugins
+
+/// A function on a stack. What of it is not known is `nil`.
+struct StackFrame: Hashable, Sendable {
+    /// The path of the library or program.
+    let object: String?
+    let function: String?
+    let file: String?
+    let line: Int?
+}
+
+extension StackFrame {
+    /// As in `hold (tide.c:42)`, or `hold (in libtide.so)` where no debug information says more.
+    var words: String {
+        let name = function ?? "???"
+        let place = file.map { "\($0)\(line.map { ":\($0)" } ?? "")" } ?? object.map { "in \(LibraryPath.name(of: $0))" }
+        // What is named so, the plugin's compiler has written.
+        return Text.oneLine(place.map { "\(name) (\($0))" } ?? name, limit: 300)
+    }
+}
+
+enum LibraryPath {
+    static func name(of path: String) -> String { String(path.split(separator: "/").last ?? "") }
+
+    /// Whether a library of that name works for whoever called it: Valgrind's own, the dynamic linker, the parts of glibc and what GCC adds. Some
+    /// are opened only when they are needed.
+    static func isOfSystem(_ name: String) -> Bool { systemNames.contains(where: name.hasPrefix) }
+
+    private static let systemNames = [
+        "vgpreload_", "ld-linux", "libc.", "libm.", "libpthread.", "libdl.", "librt.", "libresolv.", "libnss_", "libgcc_s.", "libstdc++.",
+    ]
+}
