@@ -6,7 +6,9 @@ public struct TAPReport: Sendable {
     private let command: String
     private let version: Int
 
-    /// - Parameter version: 14, or 13 for readers that refuse a version that they don't know. What is written is the same in both.
+    /// - Parameters:
+    ///   - command: what makes one check alone, up to its ID.
+    ///   - version: 14, or 13 for readers that refuse a version that they don't know. What is written is the same in both.
     public init(repeatingBy command: String, version: Int = 14) {
         (self.command, self.version) = (command, version)
     }

@@ -4,7 +4,11 @@ extension Judge {
     /// Makes `checks` as ``judge(_:jobs:_:)`` does, in a command that runs under Valgrind, and gives what memcheck saw of the plugin meanwhile: one
     /// result for each rule of MEM. What the checks are about is not judged: that wants a plugin at its own speed.
     ///
-    /// - Parameter tell: called as each check ends, with whether memcheck saw something.
+    /// - Parameters:
+    ///   - checks: what is made; each may take ten times ``timeLimit``.
+    ///   - jobs: how many at once.
+    ///   - run: the logs of Valgrind that this command runs under.
+    ///   - tell: called as each check ends, with whether memcheck saw something.
     /// - Throws: where this process has other threads, and what `tell` throws.
     public func judgeMemory(
         during checks: [ConformanceCheck], jobs: Int, _ run: MemcheckRun, _ tell: (Bool) throws -> Void

@@ -35,7 +35,7 @@ public struct Subject: Sendable {
         (source, manifest, self.problem, loads) = (library.map(Source.library) ?? .nothing, nil, problem, [])
     }
 
-    /// A plugin with its manifest, the conformance section included: ``InstalledPlugin/readingConformance()``.
+    /// A plugin with its manifest, the conformance section included: `InstalledPlugin.readingConformance()`.
     ///
     /// Of one that binds a library without code the handler is judged that the host makes for it: that library is no plugin.
     public init(_ plugin: InstalledPlugin) {
