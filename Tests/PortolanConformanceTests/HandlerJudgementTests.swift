@@ -77,6 +77,18 @@ import Testing
         #expect(failed.verdict == .failed, "\(failed.note ?? "")")
     }
 
+    /// As ``ProtocolLoad/resumeLoading()`` may.
+    @Test func anInnerLoadIsResumedBeforeItKnowsThatItIsToPause() throws {
+        let registry = ProtocolRegistry()
+        registry.register(StubHandler(nil, schemes: ["inner"]))
+        let loads = InnerLoads { Loader(configuration: .default, registry: registry) }
+        let client = HastyClient()
+        let load = ExportedInnerLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
+        client.load = load
+        load.startLoading()
+        #expect(client.ended.wait(atMost: .seconds(60)) { $0 } == "ABCDABCDABCD")
+    }
+
     @Test func aHandlerThatCanNotBeMadeIsNotJudged() throws {
         let loads = try ConformanceSection(parsing: Array(#"{"loads": [{"url": "stub://text"}]}"#.utf8), path: "test").loads
         let judge = Judge(Subject(loads: loads) { () throws(LoadError) in throw LoadError(.noResources, message: "not today") })
@@ -84,6 +96,38 @@ import Testing
         #expect(result.verdict == .skipped && result.note == "the handler could not be made (CAN-01): not today")
         let owner = judge.result(of: try #require(ConformanceCheck.named("CAN-01")))
         #expect(owner.verdict == .failed && owner.findings.map(\.detail) == ["the handler could not be made: not today"])
+    }
+}
+
+/// Has each delivery wait, and resumes the load before it has said so.
+private final class HastyClient: ProtocolClient, @unchecked Sendable {  // … because one thread at a time tells it something
+    var load: (any ProtocolLoad)?
+    let ended = Monitor<String?>(nil)
+    private var body: [UInt8] = []
+
+    private func pause() -> Flow {
+        load?.resumeLoading()
+        return .pause
+    }
+
+    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .stopped }
+    func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
+    func didReceiveInterim(_ response: Response) {}
+    func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow { pause() }
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        unsafe bytes.withUnsafeBytes { unsafe body += $0 }
+        return pause()
+    }
+    func didReceiveTrailers(_ fields: HTTPFields) {}
+    func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {}
+    func didReach(_ step: LoadStep) {}
+    func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) { answer(nil) }
+    func didReceive(_ challenge: AuthenticationChallenge) { challenge.answer(.cancel) }
+    func didCancel(_ challenge: AuthenticationChallenge) {}
+    func didFinishLoading() { ended.signalling { $0 = String(decoding: body, as: UTF8.self) } }
+    func didFail(with error: LoadError) { ended.signalling { $0 = error.message } }
+    func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.cancelled, message: "it opens none"), client: client)
     }
 }
 

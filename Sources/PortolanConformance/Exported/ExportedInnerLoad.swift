@@ -12,6 +12,8 @@ final class ExportedInnerLoad: ProtocolLoad {
     private struct State {
         var isStopped = false
         var isPaused = false
+        /// It was resumed while it was telling: before the answer that says to pause had come back.
+        var isResumed = false
         /// What is still to be told.
         var steps: [@Sendable (any ProtocolClient) -> Flow] = []
         var isTelling = false
@@ -31,7 +33,7 @@ final class ExportedInnerLoad: ProtocolLoad {
     func stopLoading() { state.withLock { $0.isStopped = true } }
 
     func resumeLoading() {
-        state.withLock { $0.isPaused = false }
+        state.withLock { if $0.isTelling { $0.isResumed = true } else { $0.isPaused = false } }
         goOn()
     }
 
@@ -63,7 +65,8 @@ final class ExportedInnerLoad: ProtocolLoad {
             let flow = step(client)
             state.withLock { state in
                 state.isTelling = false
-                if flow == .pause { state.isPaused = true }
+                if flow == .pause { state.isPaused = !state.isResumed }
+                state.isResumed = false
                 if flow == .stopped { state.isStopped = true }
             }
         }
