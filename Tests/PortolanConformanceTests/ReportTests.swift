@@ -65,15 +65,15 @@ import Testing
 
     @Test func aCrashThatWasCutOffIsStillOne() {
         let head: [UInt8] = [1, 11, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
-        let lines = "judge(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\njudge(+0x4)\n?(+0x0)\njudge(+0x5"
+        let lines = "(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\n(+0x4)\n?(+0x0)\n(+0x5"
         let report = CrashReport.read(head + Array(lines.utf8))
-        #expect(report.what == "at the address 0xbeef" && report.stack?.judge == "judge")
+        #expect(report.what == "at the address 0xbeef")
         // What called returns to behind the call.
-        let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "judge", offset: 3), .init(object: "?", offset: 0)]
+        let places = [CodePlace(object: "lib (1).so", offset: 0xBEEF), .init(object: "", offset: 3), .init(object: "?", offset: 0)]
         #expect(report.stack?.places == places)
         var names = StackNames(program: "/no/such/program")
-        let told = report.stack?.told(by: &names)
-        #expect(told?.lines.first == "lib (1).so+0xbeef (in lib (1).so)" && told?.function == told?.lines.first)
+        let told = report.stack?.told(by: &names, library: nil)
+        #expect(told?.lines == ["+0xbeef (in lib (1).so)"] && told?.function == "+0xbeef (in lib (1).so)")
         for count in 0..<head.count { #expect(CrashReport.read(Array(head.prefix(count))).what == nil) }
     }
 
@@ -82,7 +82,7 @@ import Testing
         let text = """
             0x0000000000001169
             copy
-            /home/a/b.h:7 (discriminator 2)
+            /home/a b/c: d (1)/b.h:7 (discriminator 2)
             run(std::string)
             /home/a/tide.c:42
             0x0000000000000002
@@ -99,11 +99,25 @@ import Testing
         #expect(answers[2] == nil && answers[3]?.map(\.words) == ["malloc (in tide.so)"] && answers[4] == nil)
     }
 
+    /// What the plugin brought along and Swift's runtime work for the plugin, and crashes that it led them into are as many causes as it has places.
+    @Test func aCrashIsInThePluginsOwnFunction() {
+        let objects = ["/lib/libc.so.6", "/lib/libz.so.1", "/opt/tide.so", "", "", "/opt/tide.so", ""]
+        let frames = objects.enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
+        var names = StackNames(program: "/no/such/program")
+        let told = CrashStack(places: frames).told(by: &names, library: "tide.so")
+        #expect(told.function == "+0x3 (in tide.so)" && told.key == "+0x3 (in tide.so)\n+0x6 (in tide.so)")
+        #expect(told.lines == ["+0x1 (in libc.so.6)", "+0x2 (in libz.so.1)", "+0x3 (in tide.so)", "the judge", "+0x6 (in tide.so)"])
+        #expect(CrashStack(places: frames).told(by: &names, library: nil).function == "+0x2 (in libz.so.1)")
+        let trap = ["/usr/lib/libswiftCore.so", "", "/opt/tide.so"].enumerated().map { CodePlace(object: $1, offset: UInt64($0 + 1)) }
+        #expect(CrashStack(places: trap).told(by: &names, library: "tide.so").function == "+0x3 (in tide.so)")
+        #expect(CrashStack(places: [.init(object: "?", offset: 1)]).told(by: &names, library: "tide.so").function == nil)
+    }
+
     @Test func oneCauseIsToldOnce() throws {
         var results = try results() + [CheckResult(try rule("LIFE-01"), .crashed), CheckResult(try rule("LIFE-02"), .hung)]
-        for place in 3...4 { results[place].crashedIn = "run<int> (tide.c:13)" }
+        for place in 3...4 { results[place].crash = .init(lines: [], function: "run<int> (tide.c:13)", key: "run") }
         results[5].lastEvents = ["0.100 ms  thread 7  → stop"]
-        var report = TextReport(repeatingBy: "portolan check x", isVerbose: false)
+        var report = TextReport(repeatingBy: "portolan check x", isVerbose: false, hasSanitizer: true)
         let lines = results.flatMap { report.lines(for: $0) }
         #expect(lines.contains("         more: portolan check x --filter LIFE-05 --sanitizer"))
         #expect(lines.contains("crashed  LIFE-01  as LIFE-05: it crashed in run<int> (tide.c:13)"), "\(lines)")
@@ -112,7 +126,18 @@ import Testing
         let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, subject: "x")
         #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Mend that first, and check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))
-        #expect(results[5].cause == "it hung; last: → stop")
+        #expect(results[5].cause?.words == "it hung; last: → stop")
+        // The same place in the judge's own code, or none: another last call is another cause.
+        results[3].crash = nil
+        results[4].crash = nil
+        results[4].note = results[3].note
+        #expect(results[3].cause == results[4].cause)
+        results[4].lastEvents = ["0.100 ms  thread 7  → destroy"]
+        #expect(results[3].cause != results[4].cause && Summary(results).causeLines.isEmpty)
+        // One check, made twice, is one.
+        #expect(Summary([results[3], results[3]]).causeLines.isEmpty)
+        let twice = HTMLReport(repeatingBy: "portolan check x").page(of: Summary([results[3], results[3]]), subject: "x")
+        #expect(twice.ranges(of: #"id="LIFE-05" open"#).count == 1)
     }
 
     @Test func whatIsReadableIsKnown() throws {

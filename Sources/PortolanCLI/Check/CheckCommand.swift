@@ -96,7 +96,8 @@ struct CheckCommand: ParsableCommand {
         if sanitizer, memcheckLogs == nil { try Memcheck.begin(with: judge.subject, plugin, CommandLine.arguments) }
         (judge.seed, judge.timeLimit) = (seed, .seconds(timeout))
         judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
-        var report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose)
+        let hasSanitizer = judge.subject.library != nil && !sanitizer
+        var report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose, hasSanitizer: hasSanitizer)
         var results: [CheckResult] = []
         // What an interrupted command leaves of it, the next line of the shell overwrites.
         var progress = CheckProgress(checks.count * repetitions, on: Descriptor.standardError.isTerminal ? .standardError : nil)
@@ -138,8 +139,13 @@ struct CheckCommand: ParsableCommand {
 
     /// Level and filter; a check that is named is made whatever its level. How fast a plugin is under Valgrind says nothing.
     private func chosenChecks() throws -> [ConformanceCheck] {
-        let checks = try namedChecks()
-        return sanitizer ? checks.filter { $0.rule.category != "PERF" } : checks
+        let named = try namedChecks()
+        guard sanitizer else { return named }
+        let checks = named.filter { $0.rule.category != "PERF" }
+        guard !checks.isEmpty else {
+            throw ValidationError("--sanitizer: how fast a plugin is under Valgrind says nothing; --filter other checks")
+        }
+        return checks
     }
 
     private func namedChecks() throws -> [ConformanceCheck] {

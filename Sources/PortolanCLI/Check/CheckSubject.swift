@@ -11,9 +11,8 @@ enum CheckSubject {
         if let builtIn = BuiltInSubject(rawValue: argument) { return try builtIn.subject(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for what is built in; the URLs of a plugin stand in its manifest") }
         let catalogue = PluginCatalogue()
-        guard isLibrary(argument) else { return try subject(argument, library: nil, in: catalogue) }
-        // Of `tide.so` as of `tide.so.1`.
-        let manifest = argument[..<(argument.ranges(of: ".so").last?.lowerBound ?? argument.endIndex)] + PluginManifest.fileNameEnd
+        guard let base = libraryBase(argument) else { return try subject(argument, library: nil, in: catalogue) }
+        let manifest = base + PluginManifest.fileNameEnd
         guard FileSystem.kind(at: String(manifest)) != nil else {
             guard FileSystem.kind(at: argument) != nil else { throw Failure(.pluginNotLoadable, "\(argument): there is no such file") }
             return Subject(library: argument)
@@ -21,11 +20,13 @@ enum CheckSubject {
         return try subject(String(manifest), library: argument, in: catalogue)
     }
 
-    /// As for `--plugin`: a file that is not called `….json`.
-    private static func isLibrary(_ argument: String) -> Bool {
-        if argument.hasSuffix(".so") { return true }
-        guard case .regular? = FileSystem.kind(at: argument) else { return false }
-        return !argument.hasSuffix(".json")
+    /// Of a library's path, `tide` of `tide.so` as of `tide.so.1.2`; `nil` for what is not called so.
+    private static func libraryBase(_ argument: String) -> Substring? {
+        let end = argument.lastIndex { !$0.isNumber && $0 != "." }.map { argument.index(after: $0) } ?? argument.startIndex
+        let base = argument[..<end]
+        let version = argument[end...]
+        guard base.hasSuffix(".so"), version.isEmpty || (version.hasPrefix(".") && version.count > 1) else { return nil }
+        return base.dropLast(3)
     }
 
     /// - Parameter library: what is judged by itself where the manifest can't be read.

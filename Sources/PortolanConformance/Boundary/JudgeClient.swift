@@ -77,7 +77,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     init(_ script: ClientScript, for request: Request, of handler: JudgedHandler) throws(Unjudged) {
         (self.script, self.request, bench) = (script, request, handler.instance.bench)
         (isBlocking, journal) = (handler.description.isBlocking, handler.instance.journal)
-        table = try GuardedTable(isFlush: handler.instance.isFlush, portolan_client(ofJudge: ()))
+        table = try GuardedTable(handler.instance.lending, portolan_client(ofJudge: ()))
         watches = JudgedWatches(isBlocking: handler.description.isBlocking, refusesAll: script.refusesWatches) { [state] in
             state.signalling { if !$0.turns.contains(.ready) { $0.turns.append(.ready) } }
         }

@@ -35,14 +35,14 @@ final class JudgeHost: @unchecked Sendable {  // … because all that changes is
         var settingCount = 0
     }
 
-    let isFlush: Bool
+    let lending: Lending
     private let extensions: Set<String>
 
     /// What a host of this version offers beyond the contract.
     static let allExtensions: Set<String> = [JudgeExtensions.nested, JudgeExtensions.watch]
 
-    init(_ configuration: PluginConfiguration, offering extensions: Set<String>, isFlush: Bool, journal: Journal) throws(Unjudged) {
-        (self.journal, self.extensions, self.isFlush) = (journal, extensions, isFlush)
+    init(_ configuration: PluginConfiguration, offering extensions: Set<String>, _ lending: Lending, journal: Journal) throws(Unjudged) {
+        (self.journal, self.extensions, self.lending) = (journal, extensions, lending)
         unsafe self.configuration = try unsafe LentPages { arena in
             var lent = unsafe Configuration()
             unsafe lent.version = arena.string(portolanVersion)
@@ -50,9 +50,10 @@ final class JudgeHost: @unchecked Sendable {  // … because all that changes is
             unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
             return unsafe lent
         }
+        if lending == .readOnly { unsafe self.configuration.protect() }
         let lent = unsafe self.configuration.pointer.pointee
         unsafe table = try unsafe GuardedTable(
-            isFlush: isFlush,
+            lending,
             portolan_host(
                 size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: lent.version,
                 configuration: lent.json, settings: lent.settings, setting_count: lent.settingCount,

@@ -17,7 +17,7 @@ struct JudgedHandler: Sendable {
 
     /// - Parameter poisoning: whether the request's memory is taken away, and not just given back, when the question has returned.
     func canInit(_ request: Request, poisoning: Bool = false) throws(Unjudged) -> Bool {
-        let image = try LentRequest(request)
+        let image = try LentRequest(request, instance.lending)
         defer {
             if poisoning { image.poison() }
             instance.keep(image)
@@ -34,10 +34,10 @@ struct JudgedHandler: Sendable {
     func canonicalForm(of request: Request) throws(Unjudged) -> JudgedForm {
         let form = JudgedForm()
         guard let function = unsafe description.functions.canonical_request else { return form }
-        let image = try LentRequest(request)
+        let image = try LentRequest(request, instance.lending)
         defer { instance.keep(image) }
         let table = try unsafe GuardedTable(
-            isFlush: instance.isFlush,
+            instance.lending,
             portolan_canonical(size: UInt32(MemoryLayout<portolan_canonical>.size), reserved: 0) { table, change in
                 unsafe GuardedTable.object(of: table, as: JudgedForm.self).take(change.orNil)
             })
@@ -50,8 +50,8 @@ struct JudgedHandler: Sendable {
 
     func isCacheEquivalent(_ a: Request, _ b: Request) throws(Unjudged) -> Bool {
         guard let function = unsafe description.functions.is_cache_equivalent else { return a.url == b.url }
-        let first = try LentRequest(a)
-        let second = try LentRequest(b)
+        let first = try LentRequest(a, instance.lending)
+        let second = try LentRequest(b, instance.lending)
         defer { instance.keep((first, second)) }
         return unsafe function(instance.state, first.pointer, second.pointer) != 0
     }

@@ -13,8 +13,8 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
     let host: JudgeHost
     let bench: Bench
     var journal: Journal { bench.journal }
-    /// Whether what it is lent ends where a page ends, before one that nobody may touch.
-    var isFlush: Bool { host.isFlush }
+    /// How it is lent memory.
+    var lending: Lending { host.lending }
     let state: UnsafeMutableRawPointer?
 
     /// How a start ended.
@@ -37,15 +37,15 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
 
     static func start(
         _ plugin: DescribedPlugin, _ configuration: PluginConfiguration, offering extensions: Set<String> = JudgeHost.allExtensions,
-        isFlush: Bool = false, on bench: Bench
+        _ lending: Lending = .freely, on bench: Bench
     ) throws(Unjudged) -> Start {
-        let host = try JudgeHost(configuration, offering: extensions, isFlush: isFlush, journal: bench.journal)
+        let host = try JudgeHost(configuration, offering: extensions, lending, journal: bench.journal)
         if let state = unsafe plugin.standingState { return unsafe .started(JudgedInstance(plugin, host, bench, state)) }
         guard let function = unsafe plugin.functions.`init` else { return unsafe .started(JudgedInstance(plugin, host, bench, nil)) }
         let journal = bench.journal
         journal.note("→ init", thread: portolan_thread_number())
         var state: UnsafeMutableRawPointer?
-        let refusals = try unsafe JudgedRefusal.collect(isFlush: isFlush) { unsafe state = function(host.table.pointer, $0) }
+        let refusals = try unsafe JudgedRefusal.collect(lending) { unsafe state = function(host.table.pointer, $0) }
         journal.note("← init", thread: portolan_thread_number())
         guard refusals.isEmpty else {
             host.end()
@@ -103,12 +103,12 @@ final class JudgedRefusal {
     private var given: [Given<GivenError>] = []
 
     /// Calls `body` with a refusal to give to.
-    static func collect(isFlush: Bool = false, _ body: (UnsafeMutablePointer<portolan_refusal>) -> Void) throws(Unjudged) -> [Given<
+    static func collect(_ lending: Lending = .freely, _ body: (UnsafeMutablePointer<portolan_refusal>) -> Void) throws(Unjudged) -> [Given<
         GivenError
     >] {
         let refusal = JudgedRefusal()
         let table = try unsafe GuardedTable(
-            isFlush: isFlush,
+            lending,
             portolan_refusal(size: UInt32(MemoryLayout<portolan_refusal>.size), reserved: 0) { table, error in
                 unsafe GuardedTable.object(of: table, as: JudgedRefusal.self).given.append(Given(error.orNil, GivenError.init))
             })

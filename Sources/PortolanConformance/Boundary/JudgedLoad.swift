@@ -31,10 +31,10 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
         self.handler = handler
         let client = try JudgeClient(script, for: request, of: handler)
         self.client = client
-        image = try LentRequest(request, isFlush: handler.instance.isFlush)
+        image = try LentRequest(request, handler.instance.lending)
         var load: UnsafeMutableRawPointer?
         let pointer = unsafe image.pointer
-        refusals = try unsafe JudgedRefusal.collect(isFlush: handler.instance.isFlush) { refusal in
+        refusals = try unsafe JudgedRefusal.collect(handler.instance.lending) { refusal in
             client.entering(.make) {
                 unsafe load = make(handler.instance.state, pointer, nil, client.table.pointer, refusal)
             }

@@ -12,18 +12,19 @@ final class LentRequest: @unchecked Sendable {  // … because the memory does n
     /// What it is the image of.
     let request: Request
 
-    /// - Parameters:
-    ///   - isFlush: whether the struct ends where a page ends, before one that nobody may touch.
-    ///   - text: the URL as the caller wrote it, where that is not the way it is written now.
-    init(_ request: Request, isFlush: Bool = false, asked text: String? = nil) throws(Unjudged) {
+    /// - Parameter text: the URL as the caller wrote it, where that is not the way it is written now.
+    init(_ request: Request, _ lending: Lending = .freely, asked text: String? = nil) throws(Unjudged) {
         self.request = request
         unsafe parts = try unsafe LentPages { arena in
             var image = unsafe portolan_request(request, in: &arena)
             if let text { unsafe image.url = arena.string(text) }
             return unsafe image
         }
-        unsafe table = try unsafe GuardedTable(isFlush: isFlush, parts.pointer.pointee)
+        unsafe table = try unsafe GuardedTable(lending, parts.pointer.pointee)
         unsafe table.serve(self)
+        guard lending == .readOnly else { return }
+        unsafe parts.protect()
+        unsafe table.protect()
     }
 
     /// The one that lent the image at `pointer`.

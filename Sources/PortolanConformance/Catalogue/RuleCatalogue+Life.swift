@@ -57,5 +57,10 @@ extension RuleCatalogue {
             "destroy returns within a second, when nothing of the load can call the client any more.",
             because: "The host gives the client's memory back then.",
             remedy: "Wake and join the load's threads in destroy; wait for no peer."),
+        .must(
+            "LIFE-12", level: 3, needs: .any,
+            "Nothing is written to what is lent as const: a request and all that it points at, and what init is told.",
+            because: "The host and other loads read it.",
+            remedy: "Copy what is to be changed."),
     ]
 }

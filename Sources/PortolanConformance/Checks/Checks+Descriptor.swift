@@ -52,7 +52,7 @@ extension ConformanceCheck {
             trial.fail(plugin.flaws)
             guard plugin.flaws.isEmpty else { return }
             // What is lent ends where a page ends: reading beyond it is the end of this process.
-            trial.lendsFlush = true
+            trial.lending = .flush
             let instance = try trial.instance(of: plugin)
             defer { instance.end() }
             for load in try trial.loads(.any) {

@@ -193,6 +193,11 @@ extension ConformanceCheck {
             }
             instance.end()
         },
+        ConformanceCheck("LIFE-12") { trial throws(Unjudged) in
+            // Who writes is stopped, and that is the verdict.
+            trial.lending = .readOnly
+            try trial.eachRecord(.any) { _, _ in }
+        },
     ]
 }
 

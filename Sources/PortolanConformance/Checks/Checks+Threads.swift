@@ -38,7 +38,8 @@ extension ConformanceCheck {
             }
             if trial.areAllIdle { instance.end() }
             guard Set(known.map(\.result)).count == 1, trial.findings.isEmpty else { return }
-            throw Unjudged("all URLs of the manifest that are judged here come to the same bytes: that loads mix them could not be seen")
+            let words = known.count == 1 ? "there is one URL alone" : "all URLs that are judged here come to the same bytes"
+            throw Unjudged("\(words): that loads mix theirs could not be seen")
         },
         ConformanceCheck("THREAD-04", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()

@@ -11,7 +11,7 @@ import Synchronization
 
 /// The last calls across the boundary, in memory that outlives the process that writes it: what a crash leaves to be read.
 @safe
-final class Journal: @unchecked Sendable {  // … because a line is written by one thread at a time, and read when no thread writes
+final class Journal: @unchecked Sendable {  // … because lines are written and read by one thread of a process at a time
     static let lineCount = 64
     private static let lineSize = 160
     private static let headSize = 64
@@ -48,12 +48,15 @@ final class Journal: @unchecked Sendable {  // … because a line is written by 
 
     /// Oldest first.
     var lines: [String] {
-        let count = unsafe memory.load(as: Int.self)
-        guard count > 0 else { return [] }
-        return (max(0, count - Self.lineCount)..<count).map { index in
-            let place = unsafe memory + Self.headSize + index % Self.lineCount * Self.lineSize
-            let bytes = unsafe UnsafeRawBufferPointer(start: place, count: Self.lineSize)
-            return unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        // Of the process that writes; of one that has ended, another's lock is no hindrance.
+        lock.withLock { _ in
+            let count = unsafe memory.load(as: Int.self)
+            guard count > 0 else { return [] }
+            return (max(0, count - Self.lineCount)..<count).map { index in
+                let place = unsafe memory + Self.headSize + index % Self.lineCount * Self.lineSize
+                let bytes = unsafe UnsafeRawBufferPointer(start: place, count: Self.lineSize)
+                return unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
         }
     }
 

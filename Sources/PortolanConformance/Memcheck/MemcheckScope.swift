@@ -30,7 +30,8 @@ struct MemcheckScope: Hashable, Sendable {
     func owner(of frame: StackFrame) -> Owner {
         guard let object = frame.object else { return .nobody }
         let name = LibraryPath.name(of: object)
-        if object.hasPrefix("/\(MemcheckRun.programPrefix)") || Self.isOfSwift(name) { return .host }
+        // What is written in Swift allocates and frees in its runtime, which memcheck does not understand well.
+        if object.hasPrefix("/\(MemcheckRun.programPrefix)") || LibraryPath.isOfSwift(name) { return .host }
         return shared.contains(object) || LibraryPath.isOfSystem(name) ? .nobody : .plugin
     }
 
@@ -76,9 +77,4 @@ struct MemcheckScope: Hashable, Sendable {
     }
 
     private static let largestStack = 24
-
-    /// What is written in Swift allocates and frees in its runtime, which memcheck does not understand well.
-    private static func isOfSwift(_ name: String) -> Bool {
-        ["libswift", "libFoundation", "lib_Foundation", "libdispatch.", "libBlocksRuntime."].contains(where: name.hasPrefix)
-    }
 }

@@ -10,10 +10,9 @@ final class GuardedTable<Head>: @unchecked Sendable {  // … because what is be
     /// How much of the page is left behind the struct where reading there is to do no harm: zeros.
     private static var slack: Int { 1024 }
 
-    /// - Parameter isFlush: whether nothing lies between the struct and the page that nobody may touch.
-    init(isFlush: Bool, _ head: Head) throws(Unjudged) {
+    init(_ lending: Lending, _ head: Head) throws(Unjudged) {
         pages = try GuardedPages(MemoryLayout<Head>.size)
-        let end = unsafe pages.base + (pages.size - (isFlush ? 0 : Self.slack))
+        let end = unsafe pages.base + (pages.size - (lending == .flush ? 0 : Self.slack))
         unsafe pointer = (end - MemoryLayout<Head>.size).bindMemory(to: Head.self, capacity: 1)
         unsafe pointer.initialize(to: head)
     }
@@ -29,6 +28,11 @@ final class GuardedTable<Head>: @unchecked Sendable {  // … because what is be
         guard let page = unsafe UnsafeRawPointer(bitPattern: address) else { fatalError("a table at address 0") }
         let opaque = unsafe page.load(as: UnsafeMutableRawPointer.self)
         return unsafe Unmanaged<Object>.fromOpaque(opaque).takeUnretainedValue()
+    }
+
+    /// From now on nobody can write to it.
+    func protect() {
+        pages.protect()
     }
 
     /// From now on a call through the table, or a look at it, is stopped.

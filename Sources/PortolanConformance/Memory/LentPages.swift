@@ -20,9 +20,12 @@ struct LentPages<Root>: ~Copyable, @unchecked Sendable {  // … because the mem
         arena = unsafe Arena(start)
         let root = unsafe arena.reserve(Root.self, count: 1)
         unsafe root?.initialize(to: build(&arena))
-        // `const` in C says no more than that: a plugin that casts it away writes to what the host or another load reads.
-        pages.protect()
         unsafe pointer = UnsafePointer(start.assumingMemoryBound(to: Root.self))
+    }
+
+    /// From now on nobody can write to it.
+    func protect() {
+        pages.protect()
     }
 
     func poison() {

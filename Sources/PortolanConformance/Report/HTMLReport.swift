@@ -11,16 +11,16 @@ public struct HTMLReport: Sendable {
 
     public func page(of summary: Summary, subject: String) -> String {
         let told = summary.results.filter { $0.verdict != .passed && $0.verdict != .skipped }
-        let causes = summary.causes
-        let again = Set(causes.flatMap { $0.checks.dropFirst().map(\.rule.id) })
+        var causes: Set<Cause> = []
+        let first = told.map { result in result.cause.map { causes.insert($0).inserted } ?? true }
         let rest = summary.results.filter { $0.verdict == .passed || $0.verdict == .skipped }
         let body = """
             <h1>\(Markup.escaped(subject)) <span class="\(summary.isSuccess ? "passed" : "failed")">\(summary.isSuccess ? "passes" : "fails")</span></h1>
             <p>\(Markup.escaped(summary.line)).</p>
             \(table(of: summary))
-            \(causes.map(paragraph).joined(separator: "\n"))
+            \(summary.causes.map(paragraph).joined(separator: "\n"))
             \(told.isEmpty ? "" : "<h2>What was found</h2>")
-            \(told.map { article(of: $0, isOpen: !again.contains($0.rule.id)) }.joined(separator: "\n"))
+            \(zip(told, first).map { article(of: $0, isOpen: $1) }.joined(separator: "\n"))
             <h2>What passed, and what could not be judged</h2>
             \(rest.map { article(of: $0, isOpen: false) }.joined(separator: "\n"))
             """
@@ -42,9 +42,9 @@ public struct HTMLReport: Sendable {
         return "<table><thead><tr><th></th>\(head)</tr></thead><tbody>\n\(rows.joined(separator: "\n"))\n</tbody></table>"
     }
 
-    private func paragraph(of cause: (words: String, checks: [CheckResult])) -> String {
-        let links = cause.checks.map { ##"<a href="#\##($0.rule.id)">\##($0.rule.id)</a>"## }.joined(separator: ", ")
-        let count = Words.count(cause.checks.count, "check")
+    private func paragraph(of cause: (words: String, ids: [String])) -> String {
+        let links = cause.ids.map { ##"<a href="#\##($0)">\##($0)</a>"## }.joined(separator: ", ")
+        let count = Words.count(cause.ids.count, "check")
         return "<p>\(count) ended alike: \(Markup.escaped(cause.words)). Mend that first, and check again: \(links).</p>"
     }
 

@@ -26,15 +26,17 @@ public struct Summary: Sendable {
             + (rest > 0 ? "; not judged: \(rest)" : "")
     }
 
-    /// For each cause that ended several checks: what it is, and the checks, in the catalogue's order; what ended most comes first.
-    var causes: [(words: String, checks: [CheckResult])] {
-        Dictionary(grouping: results.filter { $0.cause != nil }) { $0.cause ?? "" }.filter { $1.count > 1 }
-            .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }.map { ($0.key, $0.value) }
+    /// For each cause that ended several checks: what it is, and the checks, each once and in the catalogue's order; what ended most comes first.
+    var causes: [(words: String, ids: [String])] {
+        Dictionary(grouping: results.filter { $0.cause != nil }, by: \.cause).compactMap { cause, results in
+            let ids = results.reduce(into: [String]()) { if $0.last != $1.rule.id { $0.append($1.rule.id) } }
+            return cause.flatMap { ids.count > 1 ? ($0.words, ids) : nil }
+        }.sorted { ($1.ids.count, $0.words, $0.ids[0]) < ($0.ids.count, $1.words, $1.ids[0]) }
     }
 
     /// A line for each of those, as in `57 checks ended alike: it crashed in run (tide.c:13); mend that first, and check again`.
     public var causeLines: [String] {
-        causes.map { "\(Words.count($0.checks.count, "check")) ended alike: \($0.words); mend that first, and check again" }
+        causes.map { "\(Words.count($0.ids.count, "check")) ended alike: \($0.words); mend that first, and check again" }
     }
 
     /// Why most of what was not judged was not, such as for want of a manifest: a line for each of the first `limit` reasons.

@@ -7,11 +7,16 @@ public struct TextReport: Sendable {
     /// Whether what passed is told, too.
     private let isVerbose: Bool
     /// The first check that each cause ended: the others are told in a line.
-    private var firsts: [String: String] = [:]
+    private var firsts: [Cause: String] = [:]
+    /// Whether `--sanitizer` could tell more.
+    private let hasSanitizer: Bool
 
-    public init(repeatingBy command: String, isVerbose: Bool) {
-        self.command = command
-        self.isVerbose = isVerbose
+    /// - Parameters:
+    ///   - command: what makes one check alone, up to its ID.
+    ///   - isVerbose: whether what passed is told, too, and all of each crash.
+    ///   - hasSanitizer: whether the plugin has code of its own that memcheck could look at.
+    public init(repeatingBy command: String, isVerbose: Bool, hasSanitizer: Bool = false) {
+        (self.command, self.isVerbose, self.hasSanitizer) = (command, isVerbose, hasSanitizer)
     }
 
     /// The lines for one result; none for what needs no word.
@@ -20,7 +25,7 @@ public struct TextReport: Sendable {
         let rule = result.rule
         let head = "\(result.verdict.rawValue.padded(to: 8)) \(rule.id)  "
         if let cause = result.cause {
-            if let first = firsts[cause], !isVerbose { return ["\(head)as \(first): \(cause)"] }
+            if let first = firsts[cause], !isVerbose { return ["\(head)as \(first): \(cause.words)"] }
             firsts[cause] = firsts[cause] ?? rule.id
         }
         var lines = [head + rule.sentence]
@@ -33,7 +38,8 @@ public struct TextReport: Sendable {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }
         }
         if result.makesItself { lines.append("         again: \(result.again(command))") }
-        if result.crashedIn != nil { lines.append("         more: \(result.again(command)) --sanitizer") }
+        let hasMore = hasSanitizer && result.verdict == .crashed && rule.category != "PERF"
+        if hasMore { lines.append("         more: \(result.again(command)) --sanitizer") }
         return lines
     }
 

@@ -158,7 +158,7 @@ struct CheckProcess: ~Copyable {
         let signal = reported ?? (status & 0x7F)
         let name = signal == 0 ? "the process ended itself with status \((status >> 8) & 0xFF)" : "ended by \(CrashReport.name(of: signal))"
         var result = CheckResult(check.rule, .crashed, note: [name, what].compactMap { $0 }.joined(separator: ", "))
-        result.crash = stack
+        result.crashStack = stack
         return result
     }
 }

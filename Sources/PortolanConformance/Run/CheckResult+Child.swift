@@ -35,8 +35,10 @@ extension CheckResult {
     }
 
     /// Tells where it crashed in names, as far as there are some.
-    mutating func nameCrash(by names: inout StackNames) {
-        guard let crash else { return }
-        (stack, crashedIn) = crash.told(by: &names)
+    ///
+    /// - Parameter library: the plugin's.
+    mutating func nameCrash(by names: inout StackNames, library: String?) {
+        crash = crashStack?.told(by: &names, library: library)
+        stack = crash?.lines ?? []
     }
 }

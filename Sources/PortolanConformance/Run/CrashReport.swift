@@ -21,7 +21,7 @@ enum CrashReport {
         unsafe output = descriptor
         // The first call loads and allocates what it needs; a handler, which may have been called inside of malloc(3), must not.
         let null = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
-        unsafe write(0, nil, to: null)
+        unsafe write(0, nil, nil, to: null)
         close(null)
         // A stack of its own, as the thread's may be what is at fault.
         var stack = unsafe stack_t()
@@ -30,24 +30,28 @@ enum CrashReport {
         unsafe sigaltstack(&stack, nil)
         for signal in signals {
             var action = sigaction()
-            unsafe action.__sigaction_handler.sa_sigaction = { number, information, _ in unsafe CrashReport.report(number, information) }
+            unsafe action.__sigaction_handler.sa_sigaction = { number, information, context in
+                unsafe CrashReport.report(number, information, context)
+            }
             action.sa_flags = SA_SIGINFO | Int32(SA_ONSTACK) | Int32(bitPattern: UInt32(SA_RESETHAND))
             unsafe sigaction(signal, &action, nil)
         }
     }
 
-    private static func report(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?) {
-        unsafe write(number, information, to: output)
+    private static func report(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, _ context: UnsafeRawPointer?) {
+        unsafe write(number, information, context, to: output)
         raise(number)
     }
 
     /// Does only what is safe in a handler of signals (`signal-safety(7)`): no allocation.
-    private static func write(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, to output: Int32) {
+    private static func write(
+        _ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, _ context: UnsafeRawPointer?, to output: Int32
+    ) {
         var address = unsafe information.map { unsafe UInt(bitPattern: $0.pointee._sifields._sigfault.si_addr) } ?? 0
         var head: (UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number))
         _ = unsafe Glibc.write(output, &head, 2)
         _ = unsafe Glibc.write(output, &address, 8)
-        portolan_write_stack(output)
+        unsafe portolan_write_stack(output, context)
     }
 
     /// - Returns: the signal, the address in words, and the stack without the handler's own frames.
@@ -61,15 +65,14 @@ enum CrashReport {
 
     private static func stack(of bytes: ArraySlice<UInt8>) -> CrashStack? {
         let frames = bytes.split(separator: 0x0A).compactMap { place(String(decoding: $0, as: UTF8.self)) }
-        guard let judge = frames.first?.object else { return nil }
-        // The handler is the judge's; then comes the trampoline through which the kernel called it.
-        let places = frames.drop { $0.object == judge }.dropFirst()
+        // The handler is the program's; then comes the trampoline through which the kernel called it.
+        let places = frames.drop { $0.object.isEmpty }.dropFirst()
         // A frame that called another says where that will return to: behind the call.
         let calls = places.dropFirst().map { CodePlace(object: $0.object, offset: $0.offset == 0 ? 0 : $0.offset - 1) }
-        return places.isEmpty ? nil : CrashStack(places: places.prefix(1) + calls, judge: judge)
+        return places.isEmpty ? nil : CrashStack(places: places.prefix(1) + calls)
     }
 
-    /// Of a line such as `/usr/lib/tide.so(+0x1169)`.
+    /// Of a line such as `/usr/lib/tide.so(+0x1169)`, or, in this program, `(+0x1169)`.
     private static func place(_ line: String) -> CodePlace? {
         guard line.hasSuffix(")"), let bracket = line.lastIndex(of: "("), line[bracket...].hasPrefix("(+0x"),
             let offset = UInt64(line[bracket...].dropFirst(4).dropLast(), radix: 16)
@@ -80,7 +83,7 @@ enum CrashReport {
     /// As in `SIGSEGV (it touched memory that is not its own)`.
     static func name(of signal: Int32) -> String {
         switch signal {
-        case SIGSEGV: "SIGSEGV: it touched memory that was not, or no longer, lent"
+        case SIGSEGV: "SIGSEGV: it touched memory that was not, or no longer, lent, or wrote to what is const"
         case SIGBUS: "SIGBUS: it touched memory that is not there"
         case SIGABRT: "SIGABRT: it called abort, or its heap was found damaged"
         case SIGILL: "SIGILL: an illegal instruction, or a trap of Swift's"

@@ -53,7 +53,7 @@ public struct Judge: Sendable {
             check.rule, Self.verdict(on: trial, check.rule, isUnjudged: note != nil), findings: trial.findings, note: note)
         result.duration = MonotonicTime.now - start
         result.hasLeftOpen = !bench.open.isZero
-        if result.verdict == .failed { result.lastEvents = trial.lastEvents }
+        if result.verdict == .failed { result.lastEvents = trial.lastEvents ?? [] }
         return result
     }
 

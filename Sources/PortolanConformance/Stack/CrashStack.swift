@@ -1,32 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a process crashed.
+/// Where a process crashed: innermost first.
 struct CrashStack: Hashable, Sendable {
-    /// Innermost first.
     let places: [CodePlace]
-    /// The path of the program that judges.
-    let judge: String
 
     private static let largestStack = 24
 
-    private func isOfPlugin(_ place: CodePlace) -> Bool {
-        place.object != judge && !LibraryPath.isOfSystem(LibraryPath.name(of: place.object))
+    /// In names, as far as there are some.
+    struct Told: Hashable, Sendable {
+        /// The stack up to where the judge called the plugin, with the judge's own functions as one line. Where no function is the plugin's, all of it.
+        let lines: [String]
+        /// The innermost function that is the plugin's, as in `run (tide.c:13)`; `nil` where none is.
+        let function: String?
+        /// The same for all crashes at that place, called the same way by the plugin itself.
+        let key: String
     }
 
-    /// The stack up to where the judge called the plugin, with the judge's own functions as one line, and the innermost function that is the
-    /// plugin's. Where none is, all of it.
-    func told(by names: inout StackNames) -> (lines: [String], function: String?) {
-        guard let last = places.lastIndex(where: isOfPlugin), let first = places.firstIndex(where: isOfPlugin) else {
-            return (names.frames(at: Array(places.prefix(Self.largestStack))).map(\.words), nil)
+    /// - Parameter library: the plugin's, whose functions go before those of libraries that it brought along.
+    func told(by names: inout StackNames, library: String?) -> Told {
+        var last = places.lastIndex(where: \.isOfPlugin)
+        if last == nil { last = places.indices.last }
+        let shown = Array(places.prefix((last ?? -1) + 1).prefix(Self.largestStack))
+        names.ask(about: shown.filter { !$0.isOfJudge || !shown.contains(where: \.isOfPlugin) })
+        let all = shown.filter(\.isOfPlugin)
+        let own = all.filter { place in library.map { LibraryPath.name(of: $0) == LibraryPath.name(of: place.object) } ?? false }
+        let mine = own.isEmpty ? all : own
+        guard let first = mine.first else {
+            let lines = names.frames(at: shown).map(\.words)
+            return Told(lines: lines, function: nil, key: lines.joined(separator: "\n"))
         }
         var lines: [String] = []
-        for place in places[...last].prefix(Self.largestStack) {
-            if place.object != judge {
+        for place in shown {
+            if !place.isOfJudge {
                 lines += names.frames(at: [place]).map(\.words)
             } else if lines.last != "the judge" {
                 lines.append("the judge")
             }
         }
-        return (lines, names.frames(at: [places[first]]).first?.words)
+        let key = names.frames(at: mine).map(\.words).joined(separator: "\n")
+        return Told(lines: lines, function: names.frames(at: [first]).first?.words, key: key)
+    }
+}
+
+extension CodePlace {
+    fileprivate var isOfJudge: Bool { object.isEmpty }
+
+    /// The C library and its like, and Swift's runtime, work for whoever called them.
+    fileprivate var isOfPlugin: Bool {
+        let name = LibraryPath.name(of: object)
+        return !isOfJudge && object != "?" && !LibraryPath.isOfSystem(name) && !LibraryPath.isOfSwift(name)
     }
 }

@@ -28,6 +28,11 @@ enum LibraryPath {
     /// are opened only when they are needed.
     static func isOfSystem(_ name: String) -> Bool { systemNames.contains(where: name.hasPrefix) }
 
+    /// Whether it is of Swift's runtime, Foundation included.
+    static func isOfSwift(_ name: String) -> Bool {
+        ["libswift", "libFoundation", "lib_Foundation", "libdispatch.", "libBlocksRuntime."].contains(where: name.hasPrefix)
+    }
+
     private static let systemNames = [
         "vgpreload_", "ld-linux", "libc.", "libm.", "libpthread.", "libdl.", "librt.", "libresolv.", "libnss_", "libgcc_s.", "libstdc++.",
     ]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import PortolanCore
 
 #if canImport(Glibc)
@@ -10,9 +11,9 @@ import PortolanCore
 
 /// A place in a library's code.
 struct CodePlace: Hashable, Sendable {
-    /// The path of the library or program.
+    /// The path of the library; empty for this program, and `?` where the code is in no file.
     let object: String
-    /// From where it is loaded: what the library's own symbols and debug information count from.
+    /// As the library's own symbols and debug information count: from where it is loaded, if they begin at 0.
     let offset: UInt64
 }
 
@@ -23,28 +24,47 @@ struct CodePlace: Hashable, Sendable {
 struct StackNames {
     private var known: [CodePlace: [StackFrame]] = [:]
     private let program: String
+    /// Checks wait for the answers: of all together, so much time may be spent, and of what took too long nothing is asked again.
+    private var timeLeft = Duration.seconds(10)
+    private var slow: Set<String> = []
 
     /// No answer has more bytes, and none takes longer: what is read is a plugin author's file.
-    private static let (largestAnswer, patience) = (1 << 18, Duration.seconds(5))
+    private static let (largestAnswer, patience) = (1 << 18, Duration.seconds(3))
 
     /// - Parameter program: a name in the PATH, or a path.
     init(program: String = "addr2line") { self.program = program }
 
-    /// The functions at `places`, innermost first. A place in a function that the compiler put into its caller has both.
-    mutating func frames(at places: [CodePlace]) -> [StackFrame] {
-        var unknown: [String: [CodePlace]] = [:]
-        for place in places where known[place] == nil { unknown[place.object, default: []].append(place) }
-        for (object, places) in unknown {
-            let answers = Self.answers(to: places.map(\.offset), in: answer(on: object, places.map(\.offset)), object)
-            for place in places { known[place] = answers[place.offset] ?? [Self.unnamed(place)] }
+    /// Looks up what is not known of `places`, library by library.
+    mutating func ask(about places: [CodePlace]) {
+        var unknown: [String: [UInt64]] = [:]
+        for place in places where known[place] == nil && place.object != "?" { unknown[place.object, default: []].append(place.offset) }
+        for (object, offsets) in unknown where !slow.contains(object) && timeLeft > .zero {
+            let start = MonotonicTime.now
+            let path = object.isEmpty ? Self.ownPath : object
+            for (offset, frames) in Self.answers(to: offsets, in: answer(on: path, offsets), path) {
+                known[CodePlace(object: object, offset: offset)] = frames
+            }
+            let time = MonotonicTime.now - start
+            timeLeft -= time
+            if time >= Self.patience { slow.insert(object) }
         }
-        return places.flatMap { known[$0] ?? [] }
+    }
+
+    /// The functions at `places`, innermost first. A place in a function that the compiler put into its caller has both.
+    func frames(at places: [CodePlace]) -> [StackFrame] {
+        places.flatMap { place in known[place] ?? [Self.unnamed(place)] }
     }
 
     private static func unnamed(_ place: CodePlace) -> StackFrame {
-        let name = "\(LibraryPath.name(of: place.object))+0x\(String(place.offset, radix: 16))"
-        return StackFrame(object: place.object, function: name, file: nil, line: nil)
+        let object = place.object.isEmpty ? ownPath : place.object
+        return StackFrame(object: object, function: "+0x\(String(place.offset, radix: 16))", file: nil, line: nil)
     }
+
+    /// The path of this program.
+    private static let ownPath = {
+        // `try?` because what has no path there, as a file in memory, has no names to be read either.
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "?"
+    }()
 
     /// A line with the offset, then two for each function: its name, and its file and line.
     static func answers(to offsets: [UInt64], in text: String, _ object: String) -> [UInt64: [StackFrame]] {
@@ -63,9 +83,13 @@ struct StackNames {
 
     /// - Parameter place: as in `/home/a/tide.c:42 (discriminator 2)`, or `??:0`.
     private static func frame(_ function: String, _ place: Substring, _ object: String) -> StackFrame {
-        let parts = place.prefix { $0 != " " }.split(separator: ":")
-        guard parts.count == 2, parts[0] != "??" else { return StackFrame(object: object, function: function, file: nil, line: nil) }
-        return StackFrame(object: object, function: function, file: LibraryPath.name(of: String(parts[0])), line: Int(parts[1]))
+        let end = place.hasSuffix(")") ? place.ranges(of: " (discriminator ").last?.lowerBound : nil
+        let place = place[..<(end ?? place.endIndex)]
+        guard let colon = place.lastIndex(of: ":"), place[..<colon] != "??" else {
+            return StackFrame(object: object, function: function, file: nil, line: nil)
+        }
+        let (file, line) = (LibraryPath.name(of: String(place[..<colon])), Int(place[place.index(after: colon)...]))
+        return StackFrame(object: object, function: function, file: file, line: line)
     }
 
     /// What the program wrote; nothing where it can't be run.

@@ -22,13 +22,13 @@ final class Trial {
     var shortPatience: Duration { min(patience, .seconds(1)) }
     /// When most of the check's time is over.
     let deadline: Duration
-    /// Whether what is lent ends where a page ends, before one that nobody may touch.
-    var lendsFlush = false
+    /// How instances that are started from now on are lent memory.
+    var lending = Lending.freely
     private var exportedPlugin: DescribedPlugin?
     /// Why a handler of this process could not be made.
     private(set) var handlerProblem: String?
     /// The last calls before the first finding that is a failure, oldest first: what comes after is no part of it.
-    private(set) var lastEvents: [String] = []
+    private(set) var lastEvents: [String]?
     /// Whether every load came to rest. An instance with one that did not can't be ended.
     var areAllIdle = true
 
@@ -58,7 +58,7 @@ final class Trial {
         guard findings.count < Self.largestCount else { return }
         let finding = Finding(weight, Text.oneLine(detail, limit: 1000))
         guard !findings.contains(finding) else { return }
-        if weight == .failure, lastEvents.isEmpty { lastEvents = bench.journal.lines }
+        if weight == .failure, lastEvents == nil { lastEvents = bench.journal.lines }
         findings.append(finding)
     }
 
@@ -130,7 +130,7 @@ final class Trial {
     /// A started instance. Whoever asks ends it.
     func instance(of plugin: DescribedPlugin? = nil) throws(Unjudged) -> JudgedInstance {
         let plugin = if let plugin { plugin } else { try self.plugin() }
-        switch try JudgedInstance.start(plugin, configuration(), isFlush: lendsFlush, on: bench) {
+        switch try JudgedInstance.start(plugin, configuration(), lending, on: bench) {
         case .started(let instance): return instance
         case .refused(let reasons):
             throw Unjudged("the plugin refused to start (REG-01): \(reasons.last?.value?.message.quoted ?? "it gave no readable reason")")

@@ -14,10 +14,9 @@ public struct CheckResult: Hashable, Sendable {
     public internal(set) var duration: Duration
     /// Whether an instance or a load was left that the judge did not end: what that holds is not lost, and no leak.
     var hasLeftOpen = false
-    /// Where the process that made the check crashed; `nil` where it did not, or could not say.
-    var crash: CrashStack?
-    /// The innermost function of the plugin's that it crashed in, as in `run (tide.c:13)`; `nil` where it is not known.
-    var crashedIn: String?
+    /// Where the process that made the check crashed, and the same in names; `nil` where it did not, or could not say.
+    var crashStack: CrashStack?
+    var crash: CrashStack.Told?
     /// What memcheck wrote of the process that made the check; `nil` where it did not run under Valgrind.
     var memory: MemcheckLog?
 
@@ -30,14 +29,29 @@ public struct CheckResult: Hashable, Sendable {
     }
 }
 
+/// What ended a check before it came to its end: a plugin that crashes in the first function that is called does so in most.
+struct Cause: Hashable, Sendable {
+    let words: String
+    /// Equal for all checks that one thing ended.
+    let key: String
+
+    static func == (a: Self, b: Self) -> Bool { a.key == b.key }
+    func hash(into hasher: inout Hasher) { hasher.combine(key) }
+}
+
 extension CheckResult {
-    /// What ended a check, in words that are the same for every check that it ended: a plugin that crashes in the first function that is called does so
-    /// in most. `nil` where the check came to its end.
-    var cause: String? {
+    /// `nil` where the check came to its end.
+    var cause: Cause? {
+        let last = lastEvents.last.map { "last: \(Self.call(in: $0))" }
         switch verdict {
-        case .crashed: crashedIn.map { "it crashed in \($0)" } ?? note
-        case .hung: lastEvents.last.map { "it hung; last: \(Self.call(in: $0))" }
-        case .passed, .failed, .warned, .skipped: nil
+        case .crashed:
+            if let crash, let function = crash.function { return Cause(words: "it crashed in \(function)", key: crash.key) }
+            let words = [note, last].compactMap { $0 }.joined(separator: "; ")
+            return Cause(words: words, key: "\(words)\n\(crash?.key ?? "")")
+        case .hung:
+            return last.map { Cause(words: "it hung; \($0)", key: "it hung; \($0)") }
+        case .passed, .failed, .warned, .skipped:
+            return nil
         }
     }
 

@@ -44,6 +44,19 @@ import Testing
         #expect(here.text.contains("this is the first thread of its process"), "\(here.text)")
     }
 
+    /// Nothing unwinds a call of NULL; where it was to return to is told.
+    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
+    func aCallOfNoFunctionIsToldWithItsCaller() throws {
+        let program = try Program()
+        let source = "static void (*volatile gone)(void);\n__attribute__((constructor)) static void begin(void) { gone(); }\n"
+        try program.makeFile("null.c", source)
+        #expect(try program.runScript("mkdir 'a b' && cd 'a b' && cc -O0 -g -shared -fPIC ../null.c -o null.so").status == 0)
+        let outcome = try program.run("check", "a b/null.so", "--filter", "DESC-01")
+        #expect(outcome.lines.contains { $0.trimmingCharacters(in: .whitespaces) == "begin (null.c:2)" }, "\(outcome.text)")
+        let other = try program.run("check", "a b/null.so", "--filter", "PERF", "--level", "5", "--sanitizer")
+        #expect(other.status == 2 && other.errors.contains { $0.contains("--filter other checks") }, "\(other.errors)")
+    }
+
     /// A category none of whose checks is of the level is no success of nothing.
     @Test func aFilterThatChoosesNothingIsRefused() throws {
         let program = try Program()
@@ -91,7 +104,12 @@ import Testing
         let outcome = try program.run("check", "alone.so", "--filter", "DESC,CAN")
         #expect(outcome.status == 0)
         #expect(outcome.lines.last?.contains("not judged: ") == true)
+        #expect(outcome.lines.contains { $0.hasPrefix("not judged: ") && $0.contains("as the library was named without a manifest") })
         #expect(!outcome.text.contains("passed   DESC-01"))
+        // What has a version at its end is a library as well, and its manifest is called after what comes before.
+        let path = program.folder.appendingPathComponent("alone.so").path
+        try FileManager.default.copyItem(atPath: path, toPath: path + ".1.2")
+        #expect(try program.run("check", "alone.so.1.2", "--filter", "DESC,CAN").lines.dropLast() == outcome.lines.dropLast())
     }
 
     @Test func whatCanNotBeJudgedIsToldWhenAsked() throws {

@@ -42,7 +42,12 @@ struct Judgement: Decodable {
     struct Result: Decodable {
         let id, verdict: String
         let note: String?
+        let findings: [Finding]
         var isFound: Bool { verdict != "passed" && verdict != "skipped" }
+    }
+
+    struct Finding: Decodable {
+        let detail: String
     }
 
     let results: [Result]

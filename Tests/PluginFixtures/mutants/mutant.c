@@ -204,6 +204,12 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
     if (last_request && last_request->path.length > 1000000) abort();
     last_request = request;
 #endif
+#ifdef LIFE_12
+    if (request->url.length) *(volatile char *)request->url.bytes = request->url.bytes[0];
+#endif
+#ifdef LIFE_12b
+    ((volatile portolan_request *)request)->body_length = request->body_length;
+#endif
     return load;
 }
 

@@ -12,7 +12,7 @@
 ///
 /// **Lending.** What `make` is given (request, stored response, client) lives until `destroy` has returned. All else that is lent, in
 /// either direction, is lent for the length of the call unless its comment says otherwise: who keeps it copies it. Nobody frees what
-/// the other side made, or writes to what its type calls const, and there are no reference counts.
+/// the other side made, or writes to what its type calls const (LIFE-12), and there are no reference counts.
 ///
 /// **Growth.** Structs that can grow begin with `size`, set to `sizeof` by whoever fills them, and are read up to the smaller of the
 /// two sides' sizes, never under version 1's (DESC-05). Never copy a lent struct by its `size`: yours may be shorter. `portolan_string`,
