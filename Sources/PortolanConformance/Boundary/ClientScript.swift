@@ -12,6 +12,8 @@ struct ClientScript: Sendable {
     /// The upload body, in the pieces in which it is given.
     var body: [[UInt8]] = []
     var bodySource = BodySource.ready
+    /// How long each read of the body takes, when its bytes are in the plugin's buffer already.
+    var readTime = Duration.zero
     /// Which event, counted from 0, is answered with STOPPED; all after it are, too.
     var stopsAt: Int?
     /// Which deliveries of an event-driven load are answered with PAUSE.
@@ -28,6 +30,10 @@ struct ClientScript: Sendable {
     var innerPieceSize = 64 << 10
     /// Whether each call into the load comes on a thread of its own, one after another.
     var changesThreads = false
+    /// Whether it is looked at what each call into the load changes on its thread.
+    var watchesThread = false
+    /// Whether an answer to a question is taken away when it is no longer lent.
+    var takesAnswersAway = false
     /// Whether no descriptor can be watched.
     var refusesWatches = false
     /// Whether nothing is kept of bodies and what tells of them: for ones that are larger than memory.

@@ -47,6 +47,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         var stage = RecordedCall.Stage.made
         /// The last answer to a challenge, lent until the next call.
         var lentAnswer: LentAnswer?
+        var oldAnswers: [LentAnswer] = []
         /// Turns that the load has coming, oldest first.
         var turns: [Turn] = []
         /// Inner loads that were opened; they live as long as the client.
@@ -96,6 +97,8 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     func take(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
         let thread = portolan_thread_number()
         let start = MonotonicTime.now
+        // Each call but those that any thread makes ends what was lent in the one before.
+        if script.takesAnswersAway, isBlocking, !call.isForAnyThread { state.withLock(\.lentAnswer)?.poison() }
         // Each event has a number of its own, also one that breaks in on another: what is done at one is done once.
         let (index, overlaps) = state.withLock { state in
             defer { if call.isEvent { state.eventCount += 1 } }
@@ -205,6 +208,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
             return Int64(flow == PORTOLAN_STOPPED ? flow.rawValue : PORTOLAN_WAIT.rawValue)
         }
         unsafe buffer?.copyMemory(from: bytes, byteCount: bytes.count)
+        if script.readTime > .zero { Patience.watch(script.readTime) }
         let flow = take(.readBody(Int64(bytes.count)))
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
     }
@@ -261,7 +265,10 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         if script.decision == .never { waitForStop() }
         let isAnsweredLater = unsafe !isBlocking && (script.decision != .atOnce || place == nil)
         let flow = take(.challenge(challenge)) { [script] state in
-            state.lentAnswer = LentAnswer(script.answer(state.challengeCount))
+            // Kept, as a plugin that breaks the contract may still look at it.
+            if let old = state.lentAnswer { state.oldAnswers.append(old) }
+            // `try?` because without memory there is no answer, and a plugin that is given none says so.
+            state.lentAnswer = try? LentAnswer(script.answer(state.challengeCount))
             state.challengeCount += 1
             if isAnsweredLater, script.decision != .never { state.turns.append(.answered) }
             return isAnsweredLater ? PORTOLAN_WAIT : nil
@@ -313,12 +320,13 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
 
 /// An answer to a challenge, as a plugin is lent it.
 @safe
-final class LentAnswer: @unchecked Sendable {  // … because it does not change
-    private let lent: Lent<portolan_answer>
-    var pointer: UnsafePointer<portolan_answer> { unsafe lent.pointer }
+final class LentAnswer: @unchecked Sendable {  // … because it does not change until it is taken away
+    private let pages: LentPages<portolan_answer>
+    var pointer: UnsafePointer<portolan_answer> { unsafe pages.pointer }
 
-    init(_ answer: ClientScript.ChallengeAnswer) {
-        unsafe lent = unsafe Lent { arena in
+    /// - Throws: where no memory can be mapped.
+    init(_ answer: ClientScript.ChallengeAnswer) throws(Unjudged) {
+        unsafe pages = try unsafe LentPages { arena in
             var image = unsafe portolan_answer()
             unsafe image.size = UInt32(MemoryLayout<portolan_answer>.size)
             switch answer {
@@ -334,4 +342,7 @@ final class LentAnswer: @unchecked Sendable {  // … because it does not change
             return unsafe image
         }
     }
+
+    /// From now on nobody can look at it.
+    func poison() { unsafe pages.poison() }
 }

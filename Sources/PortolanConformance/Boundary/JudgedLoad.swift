@@ -23,6 +23,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
         var isDestroyed = false
         var stopsRunning = 0
         var turnTimes: [(LoadFunction, Duration)] = []
+        var threadChanges: [String] = []
     }
 
     /// Makes a load, on the calling thread.
@@ -101,6 +102,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
             case .answered:
                 guard let answered = unsafe table.answered, let answer = client.state.withLock({ $0.lentAnswer }) else { break }
                 unsafe call(.answered) { unsafe answered($0, answer.pointer) }
+                if client.script.takesAnswersAway { answer.poison() }
             case .stop: unsafe call(.stop, table.stop)
             }
         }
@@ -141,7 +143,12 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
         guard let load = unsafe load else { return }
         let thread = portolan_thread_number()
         let (start, before, waited) = (MonotonicTime.now, client.timeInside(thread), ProcessorWait.ofThisThread)
+        let surroundings = client.script.watchesThread ? ThreadSurroundings.taken() : nil
         client.entering(function) { unsafe body(load) }
+        if let surroundings {
+            let changes = ThreadSurroundings.taken().changes(since: surroundings).map { "\(function.rawValue) had returned, \($0)" }
+            life.withLock { $0.threadChanges += changes }
+        }
         // The client's own time is not the plugin's, nor what other programs take on a busy machine.
         let time = MonotonicTime.now - start - (client.timeInside(thread) - before) - (ProcessorWait.ofThisThread - waited)
         life.withLock { $0.turnTimes.append((function, time)) }
@@ -195,9 +202,9 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
 
     var record: LoadRecord {
         let (calls, body) = client.state.withLock { ($0.calls, $0.body) }
-        let (isIdle, turnTimes) = life.withLock { ($0.isIdle || !$0.hasStarted, $0.turnTimes) }
+        let (isIdle, turnTimes, threadChanges) = life.withLock { ($0.isIdle || !$0.hasStarted, $0.turnTimes, $0.threadChanges) }
         return LoadRecord(
             calls: calls, body: body, refusal: isMade ? nil : refusals.last, isMade: isMade, isIdle: isIdle,
-            turnTimes: turnTimes.map(LoadRecord.Turn.init))
+            turnTimes: turnTimes.map(LoadRecord.Turn.init), threadChanges: threadChanges)
     }
 }

@@ -18,6 +18,8 @@ struct LoadRecord: Hashable, Sendable {
     let isIdle: Bool
     /// How long each call into the load took.
     let turnTimes: [Turn]
+    /// What calls into the load changed on their thread: as in `run had returned, the rounding mode was another`.
+    let threadChanges: [String]
 
     /// The calls that tell the caller something.
     var events: [RecordedCall] { calls.filter(\.call.isEvent) }

@@ -14,9 +14,8 @@ struct Surroundings: Hashable, Sendable {
     var workingFolder: String
     var umask: mode_t
     var locale: String
-    var rounding: Int32
     /// Of the calling thread.
-    var blockedSignals: Set<Int32>
+    var thread: ThreadSurroundings
     /// The address of each signal's handler; 0 for what the system does by itself.
     var signalHandlers: [Int32: UInt]
 
@@ -28,18 +27,11 @@ struct Surroundings: Hashable, Sendable {
             workingFolder: FileManager.default.currentDirectoryPath,
             umask: mask,
             locale: unsafe setlocale(LC_ALL, nil).map { unsafe String(cString: $0) } ?? "",
-            rounding: fegetround(),
-            blockedSignals: Self.blocked(),
+            thread: .taken(),
             signalHandlers: Self.handlers())
     }
 
-    private static let signals: ClosedRange<Int32> = 1...31
-
-    private static func blocked() -> Set<Int32> {
-        var mask = sigset_t()
-        unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
-        return Set(signals.filter { unsafe sigismember(&mask, $0) == 1 })
-    }
+    fileprivate static let signals: ClosedRange<Int32> = 1...31
 
     private static func handlers() -> [Int32: UInt] {
         var found: [Int32: UInt] = [:]
@@ -67,11 +59,35 @@ struct Surroundings: Hashable, Sendable {
             changes.append("the umask is now 0\(String(umask, radix: 8)), and was 0\(String(before.umask, radix: 8))")
         }
         if locale != before.locale { changes.append("the locale is now '\(locale)', and was '\(before.locale)'") }
+        changes += thread.changes(since: before.thread)
+        let handled = signals(handledOtherwiseThan: before)
+        if !handled.isEmpty { changes.append("the handlers of signals changed: \(handled.map(String.init).joined(separator: ", "))") }
+        return changes
+    }
+}
+
+/// What a thread has of its own, and its next user finds.
+struct ThreadSurroundings: Hashable, Sendable {
+    let rounding: Int32
+    let blockedSignals: Set<Int32>
+    /// Which one it is (`uselocale(3)`).
+    let locale: Int
+
+    static func taken() -> Self {
+        var mask = sigset_t()
+        unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
+        return Self(
+            rounding: fegetround(), blockedSignals: Set(Surroundings.signals.filter { unsafe sigismember(&mask, $0) == 1 }),
+            locale: unsafe Int(bitPattern: uselocale(nil)))
+    }
+
+    /// What is another now: one line each.
+    func changes(since before: Self) -> [String] {
+        var changes: [String] = []
         if rounding != before.rounding { changes.append("the rounding mode changed") }
         let masked = blockedSignals.symmetricDifference(before.blockedSignals)
         if !masked.isEmpty { changes.append("the signal mask changed: \(masked.sorted().map(String.init).joined(separator: ", "))") }
-        let handled = signals(handledOtherwiseThan: before)
-        if !handled.isEmpty { changes.append("the handlers of signals changed: \(handled.map(String.init).joined(separator: ", "))") }
+        if locale != before.locale { changes.append("the thread's locale changed") }
         return changes
     }
 }

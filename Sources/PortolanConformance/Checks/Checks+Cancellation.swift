@@ -73,6 +73,28 @@ extension ConformanceCheck {
                 }
                 if trial.areAllIdle { instance.end() }
             }
+            // … while it is paused, or waits for an answer.
+            for isAsked in [false, true] {
+                // `try?` because a manifest without one has others.
+                guard let loads = try? trial.loads(isAsked ? .challenges : .succeeds) else { continue }
+                let instance = try trial.instance()
+                for load in loads {
+                    var script = Trial.script(for: load)
+                    (script.pauses, script.pauseTime) = (isAsked ? .none : .first, nil)
+                    if isAsked { script.decision = .never }
+                    let made = try trial.make(trial.request(load.url), of: instance, script)
+                    try made.start()
+                    _ = made.client.state.wait(atMost: trial.shortPatience) {
+                        $0.isWaiting || $0.hasEnded || ($0.stage == .paused && $0.functions.isEmpty) ? true : nil
+                    }
+                    made.stop()
+                    guard let record = trial.settled(made, within: trial.shortPatience) else { continue }
+                    for turn in record.turnTimes where turn.function == .stop && turn.time > .milliseconds(100) {
+                        trial.fail("'\(load.url)', \(isAsked ? "asked" : "paused"): stop returned after \(Words.time(turn.time))")
+                    }
+                }
+                if trial.areAllIdle { instance.end() }
+            }
             if !seen { throw Unjudged("it does not apply: no load has a function stop") }
         },
         ConformanceCheck("CANCEL-05", needsProcess: true) { trial throws(Unjudged) in

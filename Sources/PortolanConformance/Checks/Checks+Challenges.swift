@@ -22,6 +22,8 @@ extension ConformanceCheck {
             try trial.eachAsked { load, request, record, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
                 script.decision = .later
+                // Who still looks at it is stopped.
+                script.takesAnswersAway = true
                 guard let later = try trial.settled(request, of: instance, script) else {
                     return trial.fail("'\(load.url)' did not end after an answer that came later")
                 }
@@ -47,14 +49,13 @@ extension ConformanceCheck {
             try trial.eachCredential { load, request, credential, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
                 script.answer = { count in
-                    .use(user: credential.username, password: count == 0 ? credential.password + "-wrong" : credential.password)
+                    .use(user: credential.username, password: count < 3 ? credential.password + "-wrong" : credential.password)
                 }
                 let asked = try trial.perform(request, of: instance, script).challenges.compactMap(\.value)
                 guard asked.count > 1 else { return trial.fail("'\(load.url)' took a wrong password, or did not ask again") }
-                if asked[1].failureCount != asked[0].failureCount + 1 {
+                for (before, after) in zip(asked, asked.dropFirst()) where after.failureCount != before.failureCount + 1 {
                     trial.fail(
-                        "'\(load.url)': the failure count was \(asked[0].failureCount), and after a wrong password \(asked[1].failureCount)"
-                    )
+                        "'\(load.url)': the failure count was \(before.failureCount), and after a wrong password \(after.failureCount)")
                 }
                 if !asked[1].hasPrevious { trial.fail("'\(load.url)': the second question does not say why the first answer failed") }
             }
@@ -114,13 +115,17 @@ extension ConformanceCheck {
     ) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
             try trial.eachAsked { load, request, _, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
-                script.answer = { _ in answer }
-                guard let record = try trial.settled(request, of: instance, script) else {
-                    return trial.fail("'\(load.url)' did not end; every question was answered the same")
-                }
-                if let words = look(record, record.failure?.value?.code) {
-                    trial.fail("'\(load.url)': \(words), and it came to \(LoadResult(record).words)")
+                // At the first question, and after a wrong password.
+                for count in 0..<2 {
+                    var script = Trial.script(for: load)
+                    script.answer = { $0 < count ? .use(user: "judge-u5er", password: "judge-s3cret") : answer }
+                    guard let record = try trial.settled(request, of: instance, script) else {
+                        return trial.fail("'\(load.url)' did not end; every question was answered the same")
+                    }
+                    guard record.challenges.count > count else { continue }
+                    if let words = look(record, record.failure?.value?.code) {
+                        trial.fail("'\(load.url)': \(words), and it came to \(LoadResult(record).words)")
+                    }
                 }
             }
         }

@@ -112,7 +112,9 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             defer { instance.end() }
             guard let ask = unsafe instance.plugin.functions.extension else { return }
-            for name in ["org.example.unknown/1", "", "portolan.nested/1", "portolan.nested/99", String(repeating: "x", count: 4096)]
+            let long = String(repeating: "x", count: 4096)
+            let unknown = ["org.example.unknown/1", "org.example.unknown/2", "org.example.unknown", "", long]
+            for name in unknown + ["portolan.nested/1", "portolan.nested/99"]
             where unsafe name.withCString({ unsafe ask(instance.state, $0) }) != nil {
                 // One that the plugin may well have is not unknown to it.
                 if !name.hasPrefix("portolan.") { trial.fail("it gives a table for '\(name.prefix(40))', which nobody has defined") }

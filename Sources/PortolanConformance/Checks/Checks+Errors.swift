@@ -29,7 +29,7 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("ERR-02") { record in
+        eachLoad("ERR-02", andAfter: ["%1B%5B31m", "%FF", "%C2%85", "%0A"]) { record in
             guard let message = record.failure?.value?.message else { return [] }
             guard let text = message.text else { return ["the message is \(message.quoted), which is no UTF-8"] }
             if text.isEmpty || text.utf8.count > 4096 { return ["the message has \(text.utf8.count) bytes; it has to have 1 to 4096"] }
@@ -87,7 +87,13 @@ extension ConformanceCheck {
             let written = try OutputCapture.bytes { () throws(Unjudged) in
                 let instance = try trial.instance(of: plugin)
                 for load in loads { _ = try trial.follow(load, of: instance) }
-                instance.end()
+                for load in loads {
+                    let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                    try made.start()
+                    made.stop()
+                    _ = trial.settled(made, within: trial.shortPatience)
+                }
+                if trial.areAllIdle { instance.end() }
             }
             for (name, bytes) in written where !bytes.isEmpty {
                 trial.fail("it wrote to standard \(name): '\(Text.oneLine(String(decoding: bytes, as: UTF8.self), limit: 80))'")

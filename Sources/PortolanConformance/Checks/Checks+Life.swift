@@ -32,13 +32,22 @@ extension ConformanceCheck {
         },
         ConformanceCheck("LIFE-03") { trial throws(Unjudged) in
             var seen = false
-            try trial.eachRecord(.any) { load, record throws(Unjudged) in
+            func look(_ load: ConformanceLoad, _ record: LoadRecord) {
                 for turn in record.turnTimes where turn.function != .run {
                     seen = true
                     if turn.time > .milliseconds(50) {
                         trial.fail("'\(load.url)': \(turn.function.rawValue) returned after \(Words.time(turn.time))")
                     }
                 }
+            }
+            try trial.eachRecord(.any) { load, record in look(load, record) }
+            // Paused at each delivery, and answered later.
+            try trial.eachLoad(.any) { load, request, instance throws(Unjudged) in
+                var script = Trial.script(for: load)
+                (script.pauses, script.decision) = (.each, .later)
+                let made = try trial.make(request, of: instance, script)
+                try made.start()
+                if let record = trial.settled(made, within: trial.patience) { look(load, record) }
             }
             if !seen { throw Unjudged("it does not apply: every load of the manifest blocks") }
         },
@@ -131,13 +140,26 @@ extension ConformanceCheck {
         ConformanceCheck("LIFE-08") { trial throws(Unjudged) in
             let instance = try trial.instance()
             let loads = try trial.loads(.succeeds)
-            for load in loads + loads {
-                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
-                try made.start()
-                guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
-                made.destroy(poisoning: true)
-                Patience.watch(.milliseconds(20))
+            for isStopped in [false, true] {
+                for load in loads + loads {
+                    var script = Trial.script(for: load)
+                    // So that the stop meets it on its way.
+                    if isStopped { script.whileDelivering = { index, _ in if index == 0 { Patience.watch(.milliseconds(10)) } } }
+                    let made = try trial.make(trial.request(load.url), of: instance, script)
+                    try made.start()
+                    if isStopped {
+                        Patience.watch(.milliseconds(3))
+                        made.stop()
+                    }
+                    guard made.waitUntilIdle(trial.patience) else {
+                        throw Unjudged("'\(load.url)' did not end (\(isStopped ? "ORDER-07" : "LIFE-02"))")
+                    }
+                    made.destroy(poisoning: true)
+                    Patience.watch(.milliseconds(20))
+                }
             }
+            // A thread that nobody has joined may come late.
+            Patience.watch(.milliseconds(100))
             instance.end()
         },
         ConformanceCheck("LIFE-09") { trial throws(Unjudged) in
@@ -180,6 +202,15 @@ extension ConformanceCheck {
                 let isStable = Set(records.map { LoadResult($0) }).count == 1 && Set(records.map(\.responses)).count == 1
                 if !isStable { trial.fail("four loads of '\(load.url)', one after another, did not come to the same") }
             }
+            // A wrong password is that load's, and no other's.
+            for load in (try? trial.loads(.challenges)) ?? [] where load.credential != nil {  // because a manifest without one has others
+                let request = try trial.request(load.url)
+                let known = try trial.known(load, request, of: instance)
+                var script = known.script
+                script.answer = { $0 < 3 ? .use(user: "judge-u5er", password: "judge-s3cret") : .cancel }
+                _ = try trial.perform(request, of: instance, script)
+                trial.expectSame(try trial.settled(request, of: instance, known.script), as: known, "after one with wrong passwords")
+            }
             instance.end()
         },
         ConformanceCheck("LIFE-11") { trial throws(Unjudged) in
@@ -190,6 +221,22 @@ extension ConformanceCheck {
                 guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
                 let time = made.destroy()
                 if time > .seconds(1) { trial.fail("'\(load.url)': destroy returned after \(Words.time(time))") }
+            }
+            // … and of one that was stopped on its way, or while a question waits.
+            for load in try trial.loads(.any) {
+                let isAsked = load.tags.contains(.challenges)
+                var script = Trial.script(for: load)
+                if isAsked { script.decision = .never }
+                script.whileDelivering = { index, _ in if index == 0, !isAsked { Patience.watch(.milliseconds(10)) } }
+                let made = try trial.make(trial.request(load.url), of: instance, script)
+                try made.start()
+                Patience.watch(.milliseconds(isAsked ? 20 : 3))
+                made.stop()
+                guard made.waitUntilIdle(trial.shortPatience) else {
+                    throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                }
+                let time = made.destroy()
+                if time > .seconds(1) { trial.fail("'\(load.url)': destroy returned after \(Words.time(time)), when it had been stopped") }
             }
             instance.end()
         },

@@ -105,6 +105,10 @@ extension ConformanceCheck {
                         trial.fail("'\(load.url)': \(late.call.function) came before a redirect was decided, or after it was taken")
                     } else if !isTaken, !after.contains(where: { $0.isResponse || $0.isFailure }) {
                         trial.fail("'\(load.url)': after a redirect that was not taken, later, came neither its response nor a failure")
+                    } else if !isTaken, case .redirect(_, .whole) = record.calls[place].call,
+                        record.failure?.value?.code == LoadError.Code.badRedirect.rawValue
+                    {
+                        trial.fail("'\(load.url)': a redirect that was not taken, and that has a response, came to the error badRedirect")
                     }
                 }
             }
@@ -125,7 +129,7 @@ extension ConformanceCheck {
         eachLoad("CACHE-01") { record in
             record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
         },
-        eachLoad("SEC-08") { record in
+        eachLoad("SEC-08", andFields: true) { record in
             let ofResponses = record.calls.flatMap { call -> [GivenField] in
                 switch call.call {
                 case .interim(let response), .response(let response): response.value?.fields ?? []

@@ -22,7 +22,7 @@ extension ConformanceCheck {
         ConformanceCheck("NEST-01") { trial throws(Unjudged) in
             try trial.eachNested(.loaded) { load, made throws(Unjudged) in
                 guard let record = trial.settled(made, within: trial.patience), record.didFinish else {
-                    throw Unjudged("'\(load.url)' did not finish (LIFE-02)")
+                    throw load.unfinished
                 }
                 if made.client.state.withLock({ $0.nested.isEmpty }) {
                     trial.fail("'\(load.url)' is tagged nested, and finished without opening an inner load by portolan.nested/1")
@@ -115,12 +115,19 @@ extension ConformanceCheck {
     }
 }
 
+extension ConformanceLoad {
+    /// One that is to fail does right not to.
+    fileprivate var unfinished: Unjudged {
+        error == nil ? Unjudged("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' is said to fail")
+    }
+}
+
 extension Trial {
     /// How many bytes a load reads of its inner one, where that is given whole.
     fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance) throws(Unjudged) -> Int {
         let made = try make(request, of: instance, Self.script(for: load))
         try made.start()
-        guard settled(made, within: patience)?.didFinish == true else { throw Unjudged("'\(load.url)' did not finish (LIFE-02)") }
+        guard settled(made, within: patience)?.didFinish == true else { throw load.unfinished }
         let length = made.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
         guard length > 0 else { throw Unjudged.other("'\(load.url)' reads no inner body") }
         return length

@@ -7,19 +7,19 @@ import PortolanPlugins
 /// ORDER: which events come, and in which order.
 extension ConformanceCheck {
     static let order: [ConformanceCheck] = [
-        eachLoad("ORDER-01") { record in
+        eachLoad("ORDER-01", andOtherEnds: true) { record in
             guard let first = record.told.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
             else { return [] }
             return ["\(first.call.function) came before any response"]
         },
-        eachLoad("ORDER-02") { record in
+        eachLoad("ORDER-02", andOtherEnds: true) { record in
             let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
             // What follows a redirect that was taken is ORDER-04's.
             let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
             if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
             return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, and nobody had stopped it"] : []
         },
-        eachLoad("ORDER-03") { record in
+        eachLoad("ORDER-03", andOtherEnds: true) { record in
             guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
             let after = record.calls[(end + 1)...].filter {
                 $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
@@ -55,12 +55,14 @@ extension ConformanceCheck {
             instance.end()
         },
         ConformanceCheck("ORDER-06") { trial throws(Unjudged) in
-            try trial.eachRecord(.any) { load, record throws(Unjudged) in
+            func look(_ load: ConformanceLoad, _ record: LoadRecord) {
                 for event in record.events {
                     guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { continue }
                     trial.fail("'\(load.url)': \(event.call.function) was called from within \(function.rawValue)")
                 }
             }
+            try trial.eachOtherEnd(withStops: true, look)
+            try trial.eachRecord(.any) { load, record in look(load, record) }
         },
         ConformanceCheck("ORDER-07") { trial throws(Unjudged) in
             let instance = try trial.instance()
@@ -165,12 +167,29 @@ extension ConformanceCheck {
 
     /// A check of every URL that the manifest names and that ends, by what came of it.
     static func eachLoad(
-        _ id: String, _ scenario: ConformanceRule.Scenario = .any, _ look: @escaping @Sendable (LoadRecord) -> [String]
+        _ id: String, _ scenario: ConformanceRule.Scenario = .any, andLarge: Bool = false, andOtherEnds: Bool = false,
+        andFields: Bool = false, andAfter marks: [String] = [],
+        _ look: @escaping @Sendable (LoadRecord) -> [String]
     ) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
-            try trial.eachRecord(scenario) { load, record throws(Unjudged) in
-                trial.fail(look(record).map { "'\(load.url)': \($0)" })
+            func tell(_ load: ConformanceLoad, _ record: LoadRecord) { trial.fail(look(record).map { "'\(load.url)': \($0)" }) }
+            // What other requests than the manifest's come to is looked at, and no fault if it is an error.
+            if andFields || !marks.isEmpty {
+                try trial.eachVariant(andFields ? [""] : marks, of: scenario) { load, request, instance throws(Unjudged) in
+                    var request = request
+                    if andFields {
+                        request.fields[.accept] = "text/plain, */*;q=0.5"
+                        request.fields[.range] = "bytes=0-1"
+                        request.fields[.acceptLanguage] = "en"
+                    }
+                    if let record = try trial.settled(request, of: instance, Trial.script(for: load)) { tell(load, record) }
+                }
             }
+            if andOtherEnds { try trial.eachOtherEnd(tell) }
+            if andLarge, (try? trial.loads(.large)) != nil {  // because a manifest without one has others
+                try trial.eachRecord(.large) { load, record in tell(load, record) }
+            }
+            try trial.eachRecord(scenario) { load, record in tell(load, record) }
         }
     }
 }

@@ -61,14 +61,34 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             defer { instance.end() }
             let loads = try trial.loads(.any)
+            var questions: [@Sendable () -> Bool] = []
+            var (urls, alone) = ([String](), [Bool]())
             for load in loads {
                 guard let handler = try trial.handler(for: trial.request(load.url), of: instance) else { continue }
                 let lent = try LentRequest(trial.request(load.url))
                 instance.keep(lent)
-                let alone = handler.canInit(lent)
-                let together = try Parallel.results(threads: 8) { _ in (0..<100).map { _ in handler.canInit(lent) } }
-                let others = together.joined().filter { $0 != alone }.count
-                if others > 0 { trial.fail("asked by eight threads at once, '\(load.url)' got \(others) other answers of 800") }
+                // No handler of the plugin has heard of this one.
+                let strange = try LentRequest(trial.request("judge-unknown://host/\(questions.count)"))
+                instance.keep(strange)
+                for (url, asked) in [(load.url, lent), ("judge-unknown:", strange)] {
+                    questions.append { handler.canInit(asked) }
+                    (urls, alone) = (urls + [url], alone + [handler.canInit(asked)])
+                }
+            }
+            // The same at once, and then others.
+            for offset in [0, 1] where !questions.isEmpty {
+                let together = try Parallel.results(threads: 8) { [questions] thread in
+                    questions.indices.map { index in
+                        let place = (index + thread * offset) % questions.count
+                        return (place, (0..<100).map { _ in questions[place]() })
+                    }
+                }
+                for place in questions.indices {
+                    let answers = together.joined().filter { $0.0 == place }.flatMap(\.1)
+                    let others = answers.count { $0 != alone[place] }
+                    guard others > 0 else { continue }
+                    trial.fail("asked by eight threads at once, '\(urls[place])' got \(others) other answers of \(answers.count)")
+                }
             }
         },
         ConformanceCheck("CAN-05") { trial throws(Unjudged) in

@@ -69,6 +69,20 @@ extension ConformanceCheck {
             for (name, configuration) in try trial.otherConfigurations() {
                 guard case .started(let other) = try JudgedInstance.start(plugin, configuration, on: trial.bench) else { continue }
                 try compare("while another instance has another '\(name)'")
+                // … and the other way round: a copy of the library has memory of its own.
+                if let path = trial.subject.library {
+                    let copy = try LibraryCopy(of: path)
+                    guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PortolanVersion.major),
+                        case .started(let apart) = try unsafe JudgedInstance.start(DescribedPlugin(pointer), configuration, on: trial.bench)
+                    else { throw Unjudged("a copy of the library does not start (DESC-13)") }
+                    for load in loads {
+                        let bodies = try [apart, other].map { instance throws(Unjudged) in try trial.follow(load, of: instance).last?.body }
+                        if bodies[0] != bodies[1] {
+                            trial.fail("'\(load.url)': an instance with another '\(name)' gives other bytes beside the first than alone")
+                        }
+                    }
+                    apart.end()
+                }
                 other.end()
             }
             first.end()

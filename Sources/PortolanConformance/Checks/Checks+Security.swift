@@ -63,7 +63,9 @@ extension ConformanceCheck {
                 var isJudged = false
                 let (url, query) = load.url.parts
                 for mark in marks {
-                    for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] {
+                    // Of a query that there is, its last value has it.
+                    let last = query.isEmpty ? [] : ["\(url)\(query.prefix { $0 != "#" })\(mark)"]
+                    for text in ["\(url)\(mark)\(query)", "\(url)/\(mark)", "\(url)?judge=\(mark)"] + last {
                         let (_, script) = try trial.scene(load)
                         // `try?` because a text that is no URL never reaches a plugin.
                         guard let request = try? trial.request(text), try trial.handler(for: request, of: instance) != nil else { continue }

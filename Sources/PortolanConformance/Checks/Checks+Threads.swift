@@ -36,6 +36,25 @@ extension ConformanceCheck {
                     trial.expectSame(trial.settled(one.made, within: trial.patience), as: one.known, "beside other loads")
                 }
             }
+            // Uploads have buffers that are filled before they are delivered.
+            for load in (try? trial.loads(.uploads)) ?? [] {  // because a manifest without one has others
+                let uploads = try (0..<4).map { index throws(Unjudged) in
+                    let piece = [UInt8](repeating: UInt8(65 + index), count: 1000)
+                    return try trial.upload(load, [piece, piece, piece], length: 3000)
+                }
+                let alone = try uploads.map { request, script throws(Unjudged) in
+                    KnownLoad(load: load, request: request, result: LoadResult(try trial.perform(request, of: instance, script)))
+                }
+                let together = try uploads.map { request, script throws(Unjudged) in
+                    var script = script
+                    script.readTime = .milliseconds(3)
+                    return try trial.make(request, of: instance, script)
+                }
+                for made in together { try made.start() }
+                for (made, known) in zip(together, alone) {
+                    trial.expectSame(trial.settled(made, within: trial.patience), as: known, "beside other uploads")
+                }
+            }
             if trial.areAllIdle { instance.end() }
             guard Set(known.map(\.result)).count == 1, trial.findings.isEmpty else { return }
             let words = known.count == 1 ? "there is one URL alone" : "all URLs that are judged here come to the same bytes"
@@ -45,7 +64,13 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
             let before = Surroundings.taken()
-            try trial.followAll(loads, of: instance)
+            for load in loads {
+                var script = Trial.script(for: load)
+                // What belongs to a thread, on that on which the load's functions are called.
+                script.watchesThread = true
+                let changes = try trial.follow(load, of: instance, script).flatMap(\.threadChanges)
+                trial.fail(changes.map { "'\(load.url)': when \($0)" })
+            }
             trial.fail(Surroundings.taken().changes(since: before).map { "when its loads had ended, \($0)" })
             instance.end()
         },
@@ -104,14 +129,22 @@ extension ConformanceCheck {
                     throw Unjudged("'\(load.url)' did not end (LIFE-02)")
                 }
                 if MonotonicTime.now - start > .milliseconds(500) { throw Unjudged.other("'\(load.url)' takes too long") }
-                let second = try trial.make(request, of: instance, Trial.script(for: load))
-                _ = try trial.settled(request, of: instance, load) { () throws(Unjudged) in
-                    try second.start()
-                    if !second.waitUntilIdle(.seconds(1)) {
-                        trial.fail("'\(load.url)': a second load of it did not go on for a second while a call of the first waited")
+                // A lock is held around the whole load, or around each delivery of bytes.
+                for isData in [false, true] {
+                    let second = try trial.make(request, of: instance, Trial.script(for: load))
+                    let first = try trial.settled(
+                        request, of: instance, load,
+                        at: { call in if case .data = call { true } else { !isData || call.isEnd } }
+                    ) { () throws(Unjudged) in
+                        try second.start()
+                        if !second.waitUntilIdle(.seconds(1)) {
+                            trial.fail("'\(load.url)': a second load of it did not go on for a second while a call of the first waited")
+                        }
                     }
+                    _ = trial.settled(second, within: trial.patience)
+                    // One that waits for the other has been told.
+                    if first == nil { return }
                 }
-                _ = trial.settled(second, within: trial.patience)
             }
         },
         ConformanceCheck("THREAD-08", needsProcess: true) { trial throws(Unjudged) in

@@ -27,16 +27,19 @@ extension ConformanceCheck {
     ) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
             try trial.eachLoad(.any, isBlocking: isBlocking) { load, _, instance throws(Unjudged) in
+                var isUsed = isBlocking
                 for stop in [nil, 0, 1, 2] {
                     var (request, script) = try trial.scene(load)
                     script.stopsAt = stop
                     let made = try trial.make(request, of: instance, script)
                     try made.start()
-                    guard trial.settled(made, within: trial.patience) != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    let record = trial.settled(made, within: trial.patience)
                     trial.fail(made.client.watches.flaws.compactMap(words).map { "'\(load.url)': \($0)" })
-                    // A blocking load does right to have nothing watched.
-                    guard isBlocking || made.client.watches.isUsed else { throw Unjudged.other("'\(load.url)' has nothing watched") }
+                    guard record != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    if made.client.watches.isUsed { isUsed = true }
                 }
+                // A blocking load does right to have nothing watched.
+                if !isUsed { throw Unjudged.other("'\(load.url)' has nothing watched") }
             }
         }
     }

@@ -100,15 +100,20 @@ extension Trial {
         return made
     }
 
-    /// What came of a load during whose first event `body` is called; `nil` where it does not come to rest.
+    /// What came of a load during whose first event that `isPlace` holds for `body` is called; `nil` where it does not come to rest.
     func settled(
-        _ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad, whileDelivering body: () throws(Unjudged) -> Void
+        _ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad,
+        at isPlace: @escaping @Sendable (ClientCall) -> Bool = { _ in true }, whileDelivering body: () throws(Unjudged) -> Void
     ) throws(Unjudged) -> LoadRecord? {
-        let state = Monitor((isInside: false, isReleased: false, isEarly: false))
+        let state = Monitor((isInside: Bool?.none, isReleased: false, isEarly: false))
         let caller = portolan_thread_number()
         var script = Self.script(for: load)
-        script.whileDelivering = { index, _ in
-            guard index == 0 else { return }
+        script.whileDelivering = { _, call in
+            guard state.withLock({ $0.isInside == nil }) else { return }
+            guard isPlace(call) else {
+                if call.isEnd { state.signalling { $0.isInside = false } }
+                return
+            }
             // Nobody would let it go.
             guard portolan_thread_number() != caller else { return state.withLock { $0.isEarly = true } }
             state.signalling { $0.isInside = true }
@@ -117,10 +122,11 @@ extension Trial {
         let made = try make(request, of: instance, script)
         if state.withLock(\.isEarly) { throw Unjudged("'\(load.url)' tells something while it is made (LIFE-01)") }
         try made.start()
-        let isInside = state.wait(atMost: patience) { $0.isInside ? true : nil } == true
+        let isInside: Bool? = state.wait(atMost: patience) { $0.isInside }
         let reason: Unjudged?
         do throws(Unjudged) {
-            guard isInside else { throw Unjudged("'\(load.url)' told nothing within \(Words.time(patience)) (LIFE-02)") }
+            guard let isInside else { throw Unjudged("'\(load.url)' told nothing within \(Words.time(patience)) (LIFE-02)") }
+            guard isInside else { throw Unjudged.other("'\(load.url)' delivers no such event") }
             try body()
             reason = nil
         } catch {
@@ -131,6 +137,62 @@ extension Trial {
         let record = settled(made, within: patience)
         if let reason { throw reason }
         return record
+    }
+
+    /// Calls `body` with requests of each load whose URL ends in each of `marks`, as far as it is a URL then that a handler takes.
+    func eachVariant(
+        _ marks: [String], of scenario: ConformanceRule.Scenario,
+        _ body: (ConformanceLoad, Request, JudgedInstance) throws(Unjudged) -> Void
+    ) throws(Unjudged) {
+        let instance = try instance()
+        for load in try loads(scenario) {
+            for mark in marks {
+                // `try?` because a text that is no URL never reaches a plugin.
+                guard let request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
+                try body(load, request, instance)
+            }
+        }
+        if areAllIdle { instance.end() }
+    }
+
+    /// Calls `body` with what comes of loads that are not answered as their manifest has it: questions cancelled, without a credential or answered wrong, and
+    /// redirects not taken. One that does not come to rest is another rule's.
+    ///
+    /// - Parameter withStops: also of loads that are stopped while a question waits.
+    func eachOtherEnd(withStops: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(Unjudged) {
+        let instance = try instance()
+        for load in subject.loads where load.isLoadable && load.tags.isDisjoint(with: [.hangs, .large]) {
+            var scripts: [ClientScript] = []
+            if load.tags.contains(.challenges) {
+                let wrong = ClientScript.ChallengeAnswer.use(user: "judge-u5er", password: "judge-s3cret")
+                let answers: [[ClientScript.ChallengeAnswer]] = [[.cancel], [.without], [wrong, wrong, .cancel]]
+                scripts += answers.map { answers in
+                    var script = Self.script(for: load)
+                    script.answer = { answers[min($0, answers.count - 1)] }
+                    return script
+                }
+                if withStops {
+                    var script = Self.script(for: load)
+                    script.decision = .never
+                    scripts.append(script)
+                }
+            }
+            if load.tags.contains(.redirects) {
+                var script = Self.script(for: load)
+                script.takesRedirects = false
+                scripts.append(script)
+            }
+            for script in scripts {
+                let made = try make(request(load.url), of: instance, script)
+                try made.start()
+                if script.decision == .never {
+                    _ = made.client.state.wait(atMost: shortPatience) { $0.isWaiting || $0.hasEnded ? true : nil }
+                    made.stop()
+                }
+                if let record = settled(made, within: shortPatience) { body(load, record) }
+            }
+        }
+        if areAllIdle { instance.end() }
     }
 
     /// The request of a load with user information in its URL; `nil` where the URL has no room for it, or no handler takes it then.

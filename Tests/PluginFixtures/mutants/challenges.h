@@ -67,10 +67,21 @@ static void prepare_challenge(subject_load *load) {
 #endif
 }
 
+#ifdef CHAL_02b
+static _Thread_local const portolan_answer *kept_answer;
+#endif
+
 /* Whether the right password came; where it did not, the load has failed or was stopped. */
 static int is_admitted(subject_load *load) {
     portolan_client *client = load->client;
     prepare_challenge(load);
+#ifdef LIFE_10b
+    static atomic_int wrong_count;
+    if (wrong_count >= 3) {
+        fail(load, PORTOLAN_ERROR_ACCESS_DENIED, "too many wrong passwords");
+        return 0;
+    }
+#endif
     for (;;) {
         const portolan_answer *answer = NULL;
 #ifdef CHAL_02
@@ -91,6 +102,12 @@ static int is_admitted(subject_load *load) {
 #endif
         int settled = settle(load, answer);
         if (settled < 0) return 0;
+#ifdef LIFE_10b
+        if (settled == 0) wrong_count++;
+#endif
+#ifdef CHAL_02b
+        kept_answer = answer;
+#endif
         if (settled > 0) return 1;
     }
 }
@@ -100,6 +117,9 @@ static void serve_ask(subject_load *load) {
     if (!is_admitted(load)) return;
     size_t length = compose(load);
     if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
+#ifdef CHAL_02b
+    if (kept_answer && kept_answer->password.length > 1000000) abort();
+#endif
     if (client->did_load(client, load->text, length) == PORTOLAN_STOPPED) return;
     finish(load);
 }

@@ -117,7 +117,7 @@ static void serve_text(subject_load *load) {
     finish(load);
 }
 
-#if defined(THREAD_06) || defined(THREAD_07) || defined(LOAD_05)
+#if defined(THREAD_06) || defined(THREAD_07) || defined(THREAD_07b) || defined(LOAD_05)
 static pthread_mutex_t of_all = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
@@ -137,6 +137,12 @@ static void serve_bytes(subject_load *load) {
 #endif
 #ifdef THREAD_04
     signal(SIGUSR1, SIG_IGN);
+#endif
+#ifdef THREAD_04b
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
 #endif
 #ifdef SEC_04
     if (!getenv("HOME")) return fail(load, PORTOLAN_ERROR_IO_FAILED, "HOME is not set");
@@ -196,7 +202,14 @@ static void serve_bytes(subject_load *load) {
 #ifdef BODY_02b
     length--;
 #endif
-    if (load->client->did_load(load->client, bytes, length) == PORTOLAN_STOPPED) return;
+#ifdef THREAD_07b
+    pthread_mutex_lock(&of_all);
+#endif
+    portolan_flow loaded = load->client->did_load(load->client, bytes, length);
+#ifdef THREAD_07b
+    pthread_mutex_unlock(&of_all);
+#endif
+    if (loaded == PORTOLAN_STOPPED) return;
 #ifdef THREAD_03
     memset(bytes, 0, sizeof bytes);
 #endif

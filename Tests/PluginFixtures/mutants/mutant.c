@@ -417,6 +417,11 @@ static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
 #ifdef REG_04
     memcpy(shared_greeting, plugin->greeting, sizeof shared_greeting);
 #endif
+#ifdef REG_04b
+    static char first_greeting[sizeof plugin->greeting];
+    if (!first_greeting[0]) memcpy(first_greeting, plugin->greeting, sizeof first_greeting);
+    memcpy(plugin->greeting, first_greeting, sizeof first_greeting);
+#endif
     return plugin;
 }
 

@@ -55,6 +55,9 @@ static portolan_flow end(subject_load *load) {
 
 static portolan_flow next_of_echo(subject_load *load) {
     portolan_client *client = load->client;
+#ifdef THREAD_03b
+    static
+#endif
     char piece[1024];
     int64_t count = client->read_body(client, piece, sizeof piece);
 #ifdef UPLOAD_02
