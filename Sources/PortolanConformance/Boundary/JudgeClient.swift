@@ -265,10 +265,14 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
         if script.decision == .never { waitForStop() }
         let isAnsweredLater = unsafe !isBlocking && (script.decision != .atOnce || place == nil)
         let flow = take(.challenge(challenge)) { [script] state in
-            // Kept, as a plugin that breaks the contract may still look at it.
-            if let old = state.lentAnswer { state.oldAnswers.append(old) }
-            // `try?` because without memory there is no answer, and a plugin that is given none says so.
+            // Kept for a while, as a plugin that breaks the contract may still look at it.
+            if let old = state.lentAnswer { state.oldAnswers = state.oldAnswers.suffix(7) + [old] }
+            // `try?` because without memory there is no answer: the load is over then.
             state.lentAnswer = try? LentAnswer(script.answer(state.challengeCount))
+            guard state.lentAnswer != nil else {
+                state.isStopped = true
+                return PORTOLAN_STOPPED
+            }
             state.challengeCount += 1
             if isAnsweredLater, script.decision != .never { state.turns.append(.answered) }
             return isAnsweredLater ? PORTOLAN_WAIT : nil

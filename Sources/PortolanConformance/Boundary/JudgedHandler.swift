@@ -48,12 +48,16 @@ struct JudgedHandler: Sendable {
         return form
     }
 
-    func isCacheEquivalent(_ a: Request, _ b: Request) throws(Unjudged) -> Bool {
-        guard let function = unsafe description.functions.is_cache_equivalent else { return a.url == b.url }
-        let first = try LentRequest(a, instance.lending)
-        let second = try LentRequest(b, instance.lending)
-        defer { instance.keep((first, second)) }
-        return unsafe function(instance.state, first.pointer, second.pointer) != 0
+    /// A request that is asked about several times.
+    func lent(_ request: Request) throws(Unjudged) -> LentRequest {
+        let image = try LentRequest(request, instance.lending)
+        instance.keep(image)
+        return image
+    }
+
+    func isCacheEquivalent(_ a: LentRequest, _ b: LentRequest) -> Bool {
+        guard let function = unsafe description.functions.is_cache_equivalent else { return a.request.url == b.request.url }
+        return unsafe function(instance.state, a.pointer, b.pointer) != 0
     }
 }
 

@@ -89,7 +89,9 @@ extension ConformanceCheck {
                     }
                     made.stop()
                     guard let record = trial.settled(made, within: trial.shortPatience) else { continue }
-                    for turn in record.turnTimes where turn.function == .stop && turn.time > .milliseconds(100) {
+                    for turn in record.turnTimes where turn.function == .stop {
+                        seen = true
+                        guard turn.time > .milliseconds(100) else { continue }
                         trial.fail("'\(load.url)', \(isAsked ? "asked" : "paused"): stop returned after \(Words.time(turn.time))")
                     }
                 }

@@ -65,9 +65,10 @@ extension ConformanceCheck {
             try trial.eachHandler { handler, requests throws(Unjudged) in
                 let some = try handler.withNeighbours(requests.prefix(8))
                 for a in some {
-                    if try !handler.isCacheEquivalent(a, a) { trial.fail("\(a.url.shortDescription) is not equivalent to itself") }
-                    for b in some where try handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
-                        trial.fail("\(a.url.shortDescription) and \(b.url.shortDescription) are equivalent one way round only")
+                    if !handler.isCacheEquivalent(a, a) { trial.fail("\(a.request.url.shortDescription) is not equivalent to itself") }
+                    for b in some where handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
+                        let words = "\(a.request.url.shortDescription) and \(b.request.url.shortDescription)"
+                        trial.fail("\(words) are equivalent one way round only")
                     }
                 }
             }
@@ -76,10 +77,8 @@ extension ConformanceCheck {
             try trial.eachHandler { handler, requests throws(Unjudged) in
                 let some = try handler.withNeighbours(requests.prefix(8))
                 for (index, a) in some.enumerated() {
-                    for b in some.dropFirst(index + 1) where a.url.paths != b.url.paths {
-                        if try handler.isCacheEquivalent(a, b) {
-                            trial.fail("\(a.url.shortDescription) and \(b.url.shortDescription) are said to be equivalent")
-                        }
+                    for b in some.dropFirst(index + 1) where a.request.url.paths != b.request.url.paths && handler.isCacheEquivalent(a, b) {
+                        trial.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) are said to be equivalent")
                     }
                 }
             }
@@ -103,15 +102,15 @@ extension ConformanceCheck {
 
 extension JudgedHandler {
     /// … and, of each, the URLs that differ from it in the last byte of the path and in having no query, where the handler takes them.
-    fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(Unjudged) -> [Request] {
-        var all = Array(requests)
+    fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(Unjudged) -> [LentRequest] {
+        var all = try requests.map { request throws(Unjudged) in try lent(request) }
         for request in requests {
             let text = request.url.withoutFragment.description
             let path = String(text.prefix { $0 != "?" })
             for neighbour in [path, path + "y", String(path.dropLast()) + (path.last == "z" ? "y" : "z")] where neighbour != text {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard let url = try? URLRecord(parsing: neighbour), try canInit(Request(url: url)) else { continue }
-                all.append(Request(url: url))
+                all.append(try lent(Request(url: url)))
             }
         }
         return all

@@ -53,7 +53,8 @@ extension ConformanceCheck {
                 }
                 let asked = try trial.perform(request, of: instance, script).challenges.compactMap(\.value)
                 guard asked.count > 1 else { return trial.fail("'\(load.url)' took a wrong password, or did not ask again") }
-                for (before, after) in zip(asked, asked.dropFirst()) where after.failureCount != before.failureCount + 1 {
+                for (before, after) in zip(asked, asked.dropFirst())
+                where after.space == before.space && after.failureCount != before.failureCount + 1 {
                     trial.fail(
                         "'\(load.url)': the failure count was \(before.failureCount), and after a wrong password \(after.failureCount)")
                 }
@@ -120,7 +121,8 @@ extension ConformanceCheck {
                     var script = Trial.script(for: load)
                     script.answer = { $0 < count ? .use(user: "judge-u5er", password: "judge-s3cret") : answer }
                     guard let record = try trial.settled(request, of: instance, script) else {
-                        return trial.fail("'\(load.url)' did not end; every question was answered the same")
+                        let words = count == 0 ? "every question was answered the same" : "the same answer came after a wrong one"
+                        return trial.fail("'\(load.url)' did not end; \(words)")
                     }
                     guard record.challenges.count > count else { continue }
                     if let words = look(record, record.failure?.value?.code) {

@@ -209,9 +209,17 @@ extension ConformanceCheck {
                 var script = known.script
                 script.answer = { $0 < 3 ? .use(user: "judge-u5er", password: "judge-s3cret") : .cancel }
                 _ = try trial.perform(request, of: instance, script)
-                trial.expectSame(try trial.settled(request, of: instance, known.script), as: known, "after one with wrong passwords")
+                let record = try trial.settled(request, of: instance, known.script)
+                // Only what has a digest is said to have the same bytes each time.
+                if let record, load.sha256 == nil {
+                    if record.didFinish != known.result.didFinish {
+                        trial.fail("'\(load.url)' comes to \(LoadResult(record).words) after one with wrong passwords")
+                    }
+                } else {
+                    trial.expectSame(record, as: known, "after one with wrong passwords")
+                }
             }
-            instance.end()
+            if trial.areAllIdle { instance.end() }
         },
         ConformanceCheck("LIFE-11") { trial throws(Unjudged) in
             let instance = try trial.instance()

@@ -67,21 +67,12 @@ extension ConformanceCheck {
             try compare("after a second instance has ended")
             // A setting that is kept in static memory is one that two instances share.
             for (name, configuration) in try trial.otherConfigurations() {
+                let apart = try trial.bodies(of: loads, with: configuration)
                 guard case .started(let other) = try JudgedInstance.start(plugin, configuration, on: trial.bench) else { continue }
                 try compare("while another instance has another '\(name)'")
-                // … and the other way round: a copy of the library has memory of its own.
-                if let path = trial.subject.library {
-                    let copy = try LibraryCopy(of: path)
-                    guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PortolanVersion.major),
-                        case .started(let apart) = try unsafe JudgedInstance.start(DescribedPlugin(pointer), configuration, on: trial.bench)
-                    else { throw Unjudged("a copy of the library does not start (DESC-13)") }
-                    for load in loads {
-                        let bodies = try [apart, other].map { instance throws(Unjudged) in try trial.follow(load, of: instance).last?.body }
-                        if bodies[0] != bodies[1] {
-                            trial.fail("'\(load.url)': an instance with another '\(name)' gives other bytes beside the first than alone")
-                        }
-                    }
-                    apart.end()
+                // … and the other way round.
+                for (load, body) in zip(loads, apart ?? []) where try trial.follow(load, of: other).last?.body != body {
+                    trial.fail("'\(load.url)': an instance with another '\(name)' gives other bytes beside the first than alone")
                 }
                 other.end()
             }
@@ -127,4 +118,19 @@ extension ConformanceCheck {
             }
         },
     ]
+}
+
+extension Trial {
+    /// What each of `loads` gives in an instance that is alone: of a copy of the library, which has static memory of its own. `nil` where a copy does not
+    /// start, such as in a folder where it does not find what it needs.
+    fileprivate func bodies(of loads: [ConformanceLoad], with configuration: PluginConfiguration) throws(Unjudged) -> [[UInt8]?]? {
+        // `try?` because whether a copy opens is DESC-13's.
+        guard let path = subject.library, let copy = try? LibraryCopy(of: path), let library = try? JudgedLibrary(at: copy.path),
+            let entry = unsafe library.entry, let pointer = unsafe entry(PortolanVersion.major),
+            case .started(let alone)? = try? unsafe JudgedInstance.start(DescribedPlugin(pointer), configuration, on: bench)
+        else { return nil }
+        let bodies = try loads.map { load throws(Unjudged) in try follow(load, of: alone).last?.body }
+        alone.end()
+        return bodies
+    }
 }

@@ -13,7 +13,11 @@ extension ConformanceCheck {
             for pieces in [Trial.pieces, full] {
                 let bytes = Array(pieces.joined())
                 try trial.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(Unjudged) in
-                    guard record.didFinish else { return trial.fail("'\(load.url)': an upload came to \(LoadResult(record).words)") }
+                    guard record.didFinish else {
+                        // A large one may be too large.
+                        if pieces == full { throw Unjudged.other("'\(load.url)' takes no \(bytes.count) bytes") }
+                        return trial.fail("'\(load.url)': an upload came to \(LoadResult(record).words)")
+                    }
                     try record.expectsReading(load)
                     if record.bytesRead != bytes.count || record.lastRead != 0 {
                         trial.fail(
@@ -23,7 +27,7 @@ extension ConformanceCheck {
                     // What comes back as long as it went, here or before, is what went.
                     if record.body == bytes {
                         echoes.insert(load.url)
-                    } else if record.body.count == bytes.count || echoes.contains(load.url) {
+                    } else if record.body.count == bytes.count || (echoes.contains(load.url) && !bytes.starts(with: record.body)) {
                         trial.fail("'\(load.url)' gives an upload back with other bytes")
                     }
                 }

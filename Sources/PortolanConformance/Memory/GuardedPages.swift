@@ -22,13 +22,18 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
     /// Room for `count` bytes at least, zeroed.
     init(_ count: Int) throws(Unjudged) {
         let page = Self.pageSize
-        size = max(1, (count + page - 1) / page) * page
-        mappedSize = size + 2 * page
+        let size = max(1, (count + page - 1) / page) * page
+        let mappedSize = size + 2 * page
         let memory = unsafe mmap(nil, mappedSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         guard let memory = unsafe memory, unsafe memory != MAP_FAILED else { throw Unjudged("no memory could be mapped (errno \(errno))") }
-        unsafe mapping = memory
-        unsafe base = memory + page
-        unsafe mprotect(base, size, PROT_READ | PROT_WRITE)
+        // A process has so many mappings and no more.
+        guard unsafe mprotect(memory + page, size, PROT_READ | PROT_WRITE) == 0 else {
+            let number = errno
+            unsafe munmap(memory, mappedSize)
+            throw Unjudged("no memory could be mapped (errno \(number))")
+        }
+        unsafe (mapping, base) = unsafe (memory, memory + page)
+        (self.size, self.mappedSize) = (size, mappedSize)
     }
 
     /// From now on the memory can only be read.

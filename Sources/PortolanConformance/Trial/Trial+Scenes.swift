@@ -183,7 +183,8 @@ extension Trial {
                 scripts.append(script)
             }
             for script in scripts {
-                let made = try make(request(load.url), of: instance, script)
+                // `try?` because one that no handler takes hides nothing of the others.
+                guard let made = try? make(request(load.url), of: instance, script) else { continue }
                 try made.start()
                 if script.decision == .never {
                     _ = made.client.state.wait(atMost: shortPatience) { $0.isWaiting || $0.hasEnded ? true : nil }
