@@ -36,14 +36,16 @@ struct CTemplate {
         CC = cc
         CFLAGS ?= -O2 -g
         WARNINGS ?= -Wall -Wextra -Wpedantic
-        # Libraries that the plugin calls, such as -lz: the linker refuses a function that none of them has.
+        # The linker refuses a function that no library has; leave it out for a sanitizer, whose functions are in the program.
+        LDFLAGS ?= -Wl,-z,defs
+        # Libraries that the plugin calls, such as -lz.
         LDLIBS ?=
         # Where the headers are, and which command the test runs.
         PORTOLAN_CFLAGS ?= \(flags)
         PORTOLAN ?= \(origin.command)
 
         \(name.scheme).so: \(name.scheme).c Makefile
-        \t$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -shared -fPIC -fvisibility=hidden -Wl,-z,defs $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@ $(LDLIBS)
+        \t$(CC) -std=c11 $(CFLAGS) $(WARNINGS) -shared -fPIC -fvisibility=hidden $(LDFLAGS) $(PORTOLAN_CFLAGS) \(name.scheme).c -o $@ $(LDLIBS)
 
         \(Template.testRule(name, origin, needs: "\(name.scheme).so"))
 
