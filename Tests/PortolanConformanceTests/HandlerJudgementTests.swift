@@ -87,6 +87,8 @@ import Testing
         let client = HastyClient()
         let load = ExportedInnerLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
         client.load = load
+        // They hold each other.
+        defer { client.load = nil }
         load.startLoading()
         #expect(client.ended.wait(atMost: .seconds(60)) { $0 } == "ABCDABCDABCD")
     }
