@@ -101,7 +101,7 @@ static const portolan_request *last_request;
 #ifdef LIFE_04
 static void *report(void *pointer) {
     subject_load *load = pointer;
-    pause_for(3);
+    pause_for(6);
     if (!load->is_started) load->client->did_reach(load->client, PORTOLAN_CONNECTED);
     return NULL;
 }
