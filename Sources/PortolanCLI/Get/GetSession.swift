@@ -8,6 +8,7 @@ final class GetSession: Sendable {
     private struct State {
         var load: GetLoad?
         var interruption: ExitStatus?
+        var hasToldOfIt = false
     }
 
     /// How long a load that has to end is waited for, before the program ends without it: its thread may hang in a write.
@@ -86,12 +87,13 @@ final class GetSession: Sendable {
     }
 
     private func report(_ failure: Failure, to observers: [any LoadObserver], at time: Duration) -> Failure {
+        let interruption = interruption
         let failure = interruption.map(Self.failure) ?? failure
         for observer in observers {
             // `try?` because the first failure is the one to be told.
             try? observer.observe(.failed(failure), at: time)
         }
-        if let message = failure.message { Diagnostics.report(message) }
+        if let message = failure.message, interruption == nil || isFirstToTell() { Diagnostics.report(message) }
         return failure
     }
 
@@ -114,8 +116,16 @@ final class GetSession: Sendable {
         load?.abandon()
         // The main thread ends the program where it can; this one does only where that hangs, in a write or before the load.
         if hasEnded { _ = monitor.wait(atMost: Self.grace) { _ in nil as Bool? } }
-        Diagnostics.report(Self.failure(status).message ?? "")
+        if isFirstToTell() { Diagnostics.report(Self.failure(status).message ?? "") }
         Interruption.leave(status)
+    }
+
+    /// Whether nobody has told of the signal yet: once is enough, also where the main thread takes long to end the program.
+    private func isFirstToTell() -> Bool {
+        monitor.withLock { state in
+            defer { state.hasToldOfIt = true }
+            return !state.hasToldOfIt
+        }
     }
 
     private static func failure(_ status: ExitStatus) -> Failure {
