@@ -129,7 +129,7 @@ extension ConformanceCheck {
         eachLoad("CACHE-01") { record in
             record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
         },
-        eachLoad("SEC-08", andFields: true) { record in
+        eachLoad("SEC-08", beside: .fields) { record in
             let ofResponses = record.calls.flatMap { call -> [GivenField] in
                 switch call.call {
                 case .interim(let response), .response(let response): response.value?.fields ?? []

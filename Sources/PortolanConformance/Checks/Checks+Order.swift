@@ -7,19 +7,19 @@ import PortolanPlugins
 /// ORDER: which events come, and in which order.
 extension ConformanceCheck {
     static let order: [ConformanceCheck] = [
-        eachLoad("ORDER-01", andOtherEnds: true) { record in
+        eachLoad("ORDER-01", beside: .otherEnds(withStops: false)) { record in
             guard let first = record.told.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
             else { return [] }
             return ["\(first.call.function) came before any response"]
         },
-        eachLoad("ORDER-02", andOtherEnds: true) { record in
+        eachLoad("ORDER-02", beside: .otherEnds(withStops: false)) { record in
             let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
             // What follows a redirect that was taken is ORDER-04's.
             let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
             if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
             return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, and nobody had stopped it"] : []
         },
-        eachLoad("ORDER-03", andOtherEnds: true) { record in
+        eachLoad("ORDER-03", beside: .otherEnds(withStops: false)) { record in
             guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
             let after = record.calls[(end + 1)...].filter {
                 $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
@@ -54,16 +54,11 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        ConformanceCheck("ORDER-06") { trial throws(Unjudged) in
-            func look(_ load: ConformanceLoad, _ record: LoadRecord) {
-                for event in record.events {
-                    guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { continue }
-                    trial.fail("'\(load.url)': \(event.call.function) was called from within \(function.rawValue)")
-                }
+        eachLoad("ORDER-06", beside: .otherEnds(withStops: true)) { record in
+            record.events.compactMap { event in
+                guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { return nil }
+                return "\(event.call.function) was called from within \(function.rawValue)"
             }
-            // `try?` because what is asked otherwise than its manifest has it hides nothing of the rest.
-            try? trial.eachOtherEnd(withStops: true, look)
-            try trial.eachRecord(.any) { load, record in look(load, record) }
         },
         ConformanceCheck("ORDER-07") { trial throws(Unjudged) in
             let instance = try trial.instance()
@@ -166,39 +161,44 @@ extension ConformanceCheck {
         },
     ]
 
+    /// What a check looks at beside the loads that the manifest names.
+    enum Beside: Sendable {
+        case nothing
+        /// Those of large bodies.
+        case large
+        /// Those that are not answered as the manifest has it (``Trial/eachOtherEnd(withStops:_:)``).
+        case otherEnds(withStops: Bool)
+        /// The same with fields of the request.
+        case fields
+        /// Those of the same URLs with each of these at their end.
+        case marks([String])
+    }
+
     /// A check of every URL that the manifest names and that ends, by what came of it.
     static func eachLoad(
-        _ id: String, _ scenario: ConformanceRule.Scenario = .any, andLarge: Bool = false, andOtherEnds: Bool = false,
-        andFields: Bool = false, andAfter marks: [String] = [],
+        _ id: String, _ scenario: ConformanceRule.Scenario = .any, beside: Beside = .nothing,
         _ look: @escaping @Sendable (LoadRecord) -> [String]
     ) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
             func tell(_ load: ConformanceLoad, _ record: LoadRecord) { trial.fail(look(record).map { "'\(load.url)': \($0)" }) }
             var reason: Unjudged?
             do throws(Unjudged) {
-                try trial.eachRecord(scenario) { load, record in tell(load, record) }
+                try trial.eachRecord(scenario, tell)
             } catch {
                 reason = error
             }
-            // What more there is to look at hides nothing of that: what it does not come to is no reason not to judge. (`try?` for the same.)
-            if andFields || !marks.isEmpty {
-                try? trial.eachVariant(andFields ? [""] : marks, of: scenario) { load, request, instance throws(Unjudged) in
-                    var request = request
-                    if andFields {
-                        request.fields[.accept] = "text/plain, */*;q=0.5"
-                        request.fields[.range] = "bytes=0-1"
-                        request.fields[.acceptLanguage] = "en"
-                    }
-                    let made = try trial.make(request, of: instance, Trial.script(for: load))
-                    try made.start()
-                    // One that waits for what does not come is none to look at.
-                    if !made.waitUntilIdle(trial.shortPatience) { made.stop() }
-                    if let record = trial.settled(made, within: trial.shortPatience) { tell(load, record) }
-                }
+            // `try?` because what is looked at beside hides nothing of that: what it does not come to is no reason not to judge.
+            switch beside {
+            case .nothing: break
+            case .large: try? trial.eachRecord(.large, tell)
+            case .otherEnds(let withStops): try? trial.eachOtherEnd(withStops: withStops, tell)
+            case .fields: try? trial.eachVariant(of: scenario, fields: fields, tell)
+            case .marks(let marks): try? trial.eachVariant(of: scenario, marks: marks, tell)
             }
-            if andOtherEnds { try? trial.eachOtherEnd(tell) }
-            if andLarge { try? trial.eachRecord(.large) { load, record in tell(load, record) } }
             if let reason, trial.findings.isEmpty { throw reason }
         }
     }
+
+    /// What a request often has.
+    private static let fields: HTTPFields = [.accept: "text/plain, */*;q=0.5", .range: "bytes=0-1", .acceptLanguage: "en"]
 }

@@ -139,17 +139,21 @@ extension Trial {
         return record
     }
 
-    /// Calls `body` with requests of each load whose URL ends in each of `marks`, as far as it is a URL then that a handler takes.
+    /// Calls `body` with what comes of each load with `fields` and each of `marks` at the end of its URL, as far as that is a URL that a handler takes.
+    /// One that waits for what does not come is stopped; one that does not come to rest is another rule's.
     func eachVariant(
-        _ marks: [String], of scenario: ConformanceRule.Scenario,
-        _ body: (ConformanceLoad, Request, JudgedInstance) throws(Unjudged) -> Void
+        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], _ body: (ConformanceLoad, LoadRecord) -> Void
     ) throws(Unjudged) {
         let instance = try instance()
         for load in try loads(scenario) {
             for mark in marks {
                 // `try?` because a text that is no URL never reaches a plugin.
-                guard let request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
-                try body(load, request, instance)
+                guard var request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
+                for field in fields { request.fields[field.name] = field.value }
+                let made = try make(request, of: instance, Self.script(for: load))
+                try made.start()
+                if !made.waitUntilIdle(shortPatience) { made.stop() }
+                if let record = settled(made, within: shortPatience) { body(load, record) }
             }
         }
         if areAllIdle { instance.end() }
