@@ -60,23 +60,20 @@ extension ConformanceCheck {
         ConformanceCheck("CAN-04") { trial throws(Unjudged) in
             let instance = try trial.instance()
             defer { instance.end() }
-            let loads = try trial.loads(.any)
             var questions: [@Sendable () -> Bool] = []
             var (urls, alone) = ([String](), [Bool]())
-            for load in loads {
+            for load in try trial.loads(.any) {
                 guard let handler = try trial.handler(for: trial.request(load.url), of: instance) else { continue }
-                let lent = try LentRequest(trial.request(load.url))
-                instance.keep(lent)
-                // No handler of the plugin has heard of this one.
-                let strange = try LentRequest(trial.request("judge-unknown://host/\(questions.count)"))
-                instance.keep(strange)
-                for (url, asked) in [(load.url, lent), ("judge-unknown:", strange)] {
-                    questions.append { handler.canInit(asked) }
-                    (urls, alone) = (urls + [url], alone + [handler.canInit(asked)])
+                // … and one of the same scheme that it may refuse.
+                for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] {
+                    let lent = try handler.lent(trial.request(text))
+                    questions.append { handler.canInit(lent) }
+                    (urls, alone) = (urls + [text], alone + [handler.canInit(lent)])
                 }
             }
+            guard !questions.isEmpty else { throw Unjudged("no handler takes a URL of the manifest (CAN-01)") }
             // The same at once, and then others.
-            for offset in [0, 1] where !questions.isEmpty {
+            for offset in [0, 1] {
                 let together = try Parallel.results(threads: 8) { [questions] thread in
                     questions.indices.map { index in
                         let place = (index + thread * offset) % questions.count
