@@ -307,6 +307,17 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
 
     // MARK: Calls of the judge's
 
+    /// Waits until the load is paused or waits for what never comes: in its call where it blocks, and else when the turn has returned in which it was told.
+    ///
+    /// - Returns: `false` where it ended before that, `nil` where neither came.
+    func waitUntilHeld(atMost limit: Duration) -> Bool? {
+        state.wait(atMost: limit) { [isBlocking] state in
+            if state.isWaiting, isBlocking { return true }
+            if state.isWaiting || state.stage == .paused, state.functions.isEmpty { return true }
+            return state.hasEnded ? false : nil
+        }
+    }
+
     /// Runs `body`, a call of the plugin's `function`, on this thread.
     func entering<Result>(_ function: LoadFunction, _ body: () -> Result) -> Result {
         let thread = portolan_thread_number()

@@ -88,9 +88,7 @@ extension ConformanceCheck {
                     if isAsked { script.decision = .never }
                     let made = try trial.make(trial.request(load.url), of: instance, script)
                     try made.start()
-                    _ = made.client.state.wait(atMost: trial.shortPatience) {
-                        $0.isWaiting || $0.hasEnded || ($0.stage == .paused && $0.functions.isEmpty) ? true : nil
-                    }
+                    _ = made.client.waitUntilHeld(atMost: trial.shortPatience)
                     made.stop()
                     guard let record = trial.settled(made, within: trial.shortPatience) else { continue }
                     for turn in record.turnTimes where turn.function == .stop {
@@ -156,15 +154,14 @@ extension Trial {
     ) throws(Unjudged) -> Bool {
         let made = try make(request, of: instance, script)
         try made.start()
-        let isWaiting: Bool? = made.client.state.wait(atMost: patience) { state in
-            state.isWaiting ? true : state.hasEnded ? false : nil
-        }
+        _ = made.client.waitUntilHeld(atMost: patience)
+        let isWaiting = made.client.state.withLock(\.isWaiting)
         made.stop()
         guard let record = settled(made, within: .seconds(1)) else {
             fail("'\(load.url)' went on for a second after a stop that came while \(function) waited")
             return true
         }
-        guard isWaiting == true else { return false }
+        guard isWaiting else { return false }
         if let late = record.toldAfterStop.first {
             fail("'\(load.url)': \(late.call.function) came after a stop while \(function) waited")
         }

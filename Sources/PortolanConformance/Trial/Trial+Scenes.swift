@@ -87,10 +87,7 @@ extension Trial {
         (script.pauses, script.pauseTime) = (.first, nil)
         let made = try make(request, of: instance, script)
         try made.start()
-        let isPaused: Bool? = made.client.state.wait(atMost: patience) { state in
-            // … and the turn in which it was told so has returned.
-            state.stage == .paused && state.functions.isEmpty ? true : state.hasEnded ? false : nil
-        }
+        let isPaused = made.client.waitUntilHeld(atMost: patience)
         guard isPaused == true else {
             made.stop()
             _ = settled(made, within: shortPatience)
@@ -142,7 +139,8 @@ extension Trial {
     /// Calls `body` with what comes of each load with `fields` and each of `marks` at the end of its URL, as far as that is a URL that a handler takes.
     /// One that waits for what does not come is stopped; one that does not come to rest is another rule's.
     func eachVariant(
-        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], _ body: (ConformanceLoad, LoadRecord) -> Void
+        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:],
+        _ body: (ConformanceLoad, LoadRecord) -> Void
     ) throws(Unjudged) {
         let instance = try instance()
         for load in try loads(scenario) {
@@ -191,7 +189,7 @@ extension Trial {
                 guard let made = try? make(request(load.url), of: instance, script) else { continue }
                 try made.start()
                 if script.decision == .never {
-                    _ = made.client.state.wait(atMost: shortPatience) { $0.isWaiting || $0.hasEnded ? true : nil }
+                    _ = made.client.waitUntilHeld(atMost: shortPatience)
                     made.stop()
                 }
                 if let record = settled(made, within: shortPatience) { body(load, record) }
