@@ -171,7 +171,9 @@ let package = Package(
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanConformanceTests",
-            dependencies: ["PortolanConformance", "PortolanCore", "PortolanJSON", "PortolanPlugins", "TestThreads", httpTypes],
+            dependencies: [
+                "PortolanConformance", "PortolanCore", "PortolanJSON", "PortolanPlugins", "PortolanTestSupport", "TestThreads", httpTypes,
+            ],
             swiftSettings: strict),
         .testTarget(name: "PortolanJSONTests", dependencies: ["PortolanJSON"], swiftSettings: strict),
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),

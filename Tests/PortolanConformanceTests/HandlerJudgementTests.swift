@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCore
 import PortolanPlugins
+import PortolanTestSupport
 import Synchronization
 import TestThreads
 import Testing
@@ -84,13 +85,22 @@ import Testing
         let registry = ProtocolRegistry()
         registry.register(StubHandler(nil, schemes: ["inner"]))
         let loads = InnerLoads { Loader(configuration: .default, registry: registry) }
-        let client = HastyClient()
-        let load = ExportedInnerLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
-        client.load = load
+        let made = Mutex<(any ProtocolLoad)?>(nil)
         // They hold each other.
-        defer { client.load = nil }
+        defer { made.withLock { $0 = nil } }
+        let client = RecordingClient { _, event in
+            switch event {
+            case .response, .data:
+                made.withLock(\.self)?.resumeLoading()
+                return .pause
+            default: return .keepGoing
+            }
+        }
+        let load = ExportedInnerLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
+        made.withLock { $0 = load }
         load.startLoading()
-        #expect(client.ended.wait(atMost: .seconds(60)) { $0 } == "ABCDABCDABCD")
+        client.wait { $0.last?.isEnd == true }
+        #expect(client.error == nil && String(decoding: client.bytes, as: UTF8.self) == "ABCDABCDABCD")
     }
 
     @Test func aHandlerThatCanNotBeMadeIsNotJudged() throws {
@@ -100,38 +110,6 @@ import Testing
         #expect(result.verdict == .skipped && result.note == "the handler could not be made (CAN-01): not today")
         let owner = judge.result(of: try #require(ConformanceCheck.named("CAN-01")))
         #expect(owner.verdict == .failed && owner.findings.map(\.detail) == ["the handler could not be made: not today"])
-    }
-}
-
-/// Has each delivery wait, and resumes the load before it has said so.
-private final class HastyClient: ProtocolClient, @unchecked Sendable {  // … because one thread at a time tells it something
-    var load: (any ProtocolLoad)?
-    let ended = Monitor<String?>(nil)
-    private var body: [UInt8] = []
-
-    private func pause() -> Flow {
-        load?.resumeLoading()
-        return .pause
-    }
-
-    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .stopped }
-    func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
-    func didReceiveInterim(_ response: Response) {}
-    func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow { pause() }
-    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
-        unsafe bytes.withUnsafeBytes { unsafe body += $0 }
-        return pause()
-    }
-    func didReceiveTrailers(_ fields: HTTPFields) {}
-    func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {}
-    func didReach(_ step: LoadStep) {}
-    func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) { answer(nil) }
-    func didReceive(_ challenge: AuthenticationChallenge) { challenge.answer(.cancel) }
-    func didCancel(_ challenge: AuthenticationChallenge) {}
-    func didFinishLoading() { ended.signalling { $0 = String(decoding: body, as: UTF8.self) } }
-    func didFail(with error: LoadError) { ended.signalling { $0 = error.message } }
-    func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        FailedLoad(LoadError(.cancelled, message: "it opens none"), client: client)
     }
 }
 
