@@ -116,7 +116,7 @@ import Testing
     @Test func oneCauseIsToldOnce() throws {
         var results = try results() + [CheckResult(try rule("LIFE-01"), .crashed), CheckResult(try rule("LIFE-02"), .hung)]
         for place in 3...4 { results[place].crash = .init(lines: [], function: "run<int> (tide.c:13)", key: "run") }
-        results[5].lastEvents = ["0.100 ms  thread 7  → stop"]
+        results[5].lastEvents = ["0.100 ms  thread 7  → run", "0.200 ms  thread 6  → stop", "0.300 ms  thread 7  ← run"]
         var report = TextReport(repeatingBy: "portolan check x", isVerbose: false, hasSanitizer: true)
         let lines = results.flatMap { report.lines(for: $0) }
         #expect(lines.contains("         more: portolan check x --filter LIFE-05 --sanitizer"))
@@ -126,7 +126,9 @@ import Testing
         let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, subject: "x")
         #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Mend that first, and check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))
-        #expect(results[5].cause?.words == "it hung; last: → stop")
+        #expect(results[5].cause?.words == "it hung in stop")
+        results[5].lastEvents += ["0.400 ms  thread 6  ← stop", "?"]
+        #expect(results[5].cause?.words == "it hung; last: ← stop")
         // The same place in the judge's own code, or none: another last call is another cause.
         results[3].crash = nil
         results[4].crash = nil

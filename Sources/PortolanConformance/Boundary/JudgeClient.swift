@@ -325,9 +325,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
             defer { state.functions[thread] = function }
             return state.functions[thread]
         }
-        journal.note("→ \(function.rawValue)", thread: thread)
-        let result = body()
-        journal.note("← \(function.rawValue)", thread: thread)
+        let result = journal.entering(function.rawValue, thread: thread, body)
         state.signalling { $0.functions[thread] = outer }
         return result
     }

@@ -22,7 +22,7 @@ struct JudgedHandler: Sendable {
             if poisoning { image.poison() }
             instance.keep(image)
         }
-        return canInit(image)
+        return instance.journal.entering(LoadFunction.canInit.rawValue) { canInit(image) }
     }
 
     func canInit(_ lent: LentRequest) -> Bool {
@@ -42,7 +42,7 @@ struct JudgedHandler: Sendable {
                 unsafe GuardedTable.object(of: table, as: JudgedForm.self).take(change.orNil)
             })
         table.serve(form)
-        unsafe function(instance.state, image.pointer, table.pointer)
+        instance.journal.entering(LoadFunction.canonicalRequest.rawValue) { unsafe function(instance.state, image.pointer, table.pointer) }
         form.close()
         instance.keep(table)
         return form

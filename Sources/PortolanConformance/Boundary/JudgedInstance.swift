@@ -42,11 +42,10 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         let host = try JudgeHost(configuration, offering: extensions, lending, journal: bench.journal)
         if let state = unsafe plugin.standingState { return unsafe .started(JudgedInstance(plugin, host, bench, state)) }
         guard let function = unsafe plugin.functions.`init` else { return unsafe .started(JudgedInstance(plugin, host, bench, nil)) }
-        let journal = bench.journal
-        journal.note("→ init", thread: portolan_thread_number())
         var state: UnsafeMutableRawPointer?
-        let refusals = try unsafe JudgedRefusal.collect(lending) { unsafe state = function(host.table.pointer, $0) }
-        journal.note("← init", thread: portolan_thread_number())
+        let refusals = try bench.journal.entering("init") { () throws(Unjudged) in
+            try unsafe JudgedRefusal.collect(lending) { unsafe state = function(host.table.pointer, $0) }
+        }
         guard refusals.isEmpty else {
             host.end()
             return .refused(refusals)
@@ -89,9 +88,7 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
     }
 
     func end() {
-        journal.note("→ deinit", thread: portolan_thread_number())
-        unsafe plugin.functions.deinit?(state)
-        journal.note("← deinit", thread: portolan_thread_number())
+        journal.entering("deinit") { unsafe plugin.functions.deinit?(state) }
         bench.open.end()
         host.end()
         Self.ended.withLock { $0.append(self) }

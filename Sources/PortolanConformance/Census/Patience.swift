@@ -31,7 +31,6 @@ enum Patience {
 
     /// Lets time pass in which something that must not happen could.
     static func watch(_ time: Duration) {
-        let (seconds, attoseconds) = time.components
-        usleep(UInt32(clamping: seconds * 1_000_000 + attoseconds / 1_000_000_000_000))
+        usleep(UInt32(clamping: time.nanoseconds / 1000))
     }
 }

@@ -32,15 +32,13 @@ package struct Timeline: Sendable {
         lanes = events.reduce(into: []) { if !$0.contains($1.lane) { $0.append($1.lane) } }
     }
 
-    /// - Parameter lines: as the journal writes them, `1.234 ms  thread 42  did_load`.
+    /// - Parameter lines: as the journal writes them.
     init(_ lines: [String]) {
         self.init(
             lines.compactMap { line in
-                let parts = line.split(separator: " ", maxSplits: 4)
-                guard parts.count == 5, parts[1] == "ms", parts[2] == "thread", let time = Double(parts[0]) else { return nil }
-                let words = String(parts[4].drop { $0 == " " })
-                let kind: Kind = words.hasPrefix("→") ? .in : words.hasPrefix("←") ? .out : .call
-                return Event(milliseconds: time, lane: "thread \(parts[3])", words: words, kind: kind)
+                guard let line = JournalLine(line) else { return nil }
+                let kind: Kind = line.entered != nil ? .in : line.left != nil ? .out : .call
+                return Event(milliseconds: line.milliseconds, lane: "thread \(line.thread)", words: line.words, kind: kind)
             })
     }
 

@@ -152,8 +152,8 @@ struct CheckProcess: ~Copyable {
         if let result = CheckResult(childBytes: received, check.rule) { return result }
         let (reported, what, stack) = CrashReport.read(received)
         if wasEnded, reported == nil {
-            let last = journal.lines.last.map { "; last: \($0)" } ?? ""
-            return CheckResult(check.rule, .hung, note: "it was ended after \(Words.time(MonotonicTime.now - start))\(last)")
+            let time = Words.time(MonotonicTime.now - start)
+            return CheckResult(check.rule, .hung, note: "it was ended after \(time)\(JournalLine.place(after: journal.lines))")
         }
         let signal = reported ?? (status & 0x7F)
         let name = signal == 0 ? "the process ended itself with status \((status >> 8) & 0xFF)" : "ended by \(CrashReport.name(of: signal))"

@@ -54,9 +54,7 @@ private final class Running {
     static func wait(_ running: inout [Running]) -> [CheckResult] {
         var descriptors = running.map { pollfd(fd: $0.output, events: Int16(POLLIN), revents: 0) }
         let left = running.map(\.timeLeft).min() ?? .zero
-        let (seconds, attoseconds) = max(left, .zero).components
-        let milliseconds = Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
-        _ = unsafe poll(&descriptors, nfds_t(descriptors.count), milliseconds)
+        _ = unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: max(left, .zero).nanoseconds / 1_000_000 + 1))
         var results: [CheckResult] = []
         running.removeAll { one in
             one.look()

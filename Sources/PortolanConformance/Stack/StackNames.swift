@@ -130,9 +130,9 @@ struct StackNames {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while bytes.count < largestAnswer {
-            let (seconds, attoseconds) = max(deadline - MonotonicTime.now, .zero).components
+            let left = max(deadline - MonotonicTime.now, .zero)
             var descriptor = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&descriptor, 1, Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000))
+            let ready = unsafe poll(&descriptor, 1, Int32(clamping: left.nanoseconds / 1_000_000))
             if ready == 0 { break }
             let count = unsafe Glibc.read(input, &buffer, buffer.count)
             if count == 0 || (count < 0 && errno != EINTR) { break }

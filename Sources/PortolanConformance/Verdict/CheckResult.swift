@@ -42,21 +42,16 @@ struct Cause: Hashable, Sendable {
 extension CheckResult {
     /// `nil` where the check came to its end.
     var cause: Cause? {
-        let last = lastEvents.last.map { "last: \(Self.call(in: $0))" }
+        let place = JournalLine.place(after: lastEvents)
         switch verdict {
         case .crashed:
             if let crash, let function = crash.function { return Cause(words: "it crashed in \(function)", key: crash.key) }
-            let words = [note, last].compactMap { $0 }.joined(separator: "; ")
+            let words = (note ?? "it crashed") + place
             return Cause(words: words, key: "\(words)\n\(crash?.key ?? "")")
         case .hung:
-            return last.map { Cause(words: "it hung; \($0)", key: "it hung; \($0)") }
+            return place.isEmpty ? nil : Cause(words: "it hung\(place)", key: place)
         case .passed, .failed, .warned, .skipped:
             return nil
         }
-    }
-
-    /// Of an event, without when and on which thread.
-    private static func call(in event: String) -> String {
-        event.split(separator: "  ", maxSplits: 2).last.map(String.init) ?? event
     }
 }
