@@ -43,23 +43,26 @@ enum ExportedBody {
 
         /// Reads the next piece in a turn, which may be this one.
         private func ask(_ whenReady: @escaping @Sendable () -> Void) {
-            load.tell { [self] in
-                let (bytes, count) = load.readBody(atMost: Self.pieceSize, rewinding: state.withLock { $0.rewinds })
-                switch count {
-                case Int64(PORTOLAN_WAIT.rawValue):
-                    load.keep { [self] in ask(whenReady) }
-                    return PORTOLAN_CONTINUE
-                case Int64(PORTOLAN_STOPPED.rawValue): return PORTOLAN_STOPPED
-                default: break
-                }
-                state.withLock { state in
-                    (state.rewinds, state.piece) = (false, bytes[...])
-                    if count == 0 { state.end = .end }
-                    if count < 0 { state.end = .failed(LoadError(.bodyFailed, message: "the body can't be read again")) }
-                }
-                whenReady()
+            load.tell { [self] in readPiece(whenReady) }
+        }
+
+        /// In a turn. Where there is nothing yet, it is asked for again in the next one that the client has for it.
+        private func readPiece(_ whenReady: @escaping @Sendable () -> Void) -> portolan_flow {
+            let (bytes, count) = load.readBody(atMost: Self.pieceSize, rewinding: state.withLock { $0.rewinds })
+            switch count {
+            case Int64(PORTOLAN_WAIT.rawValue):
+                load.keep(ExportedLoad.Event(kind: .other) { [self] in readPiece(whenReady) })
                 return PORTOLAN_CONTINUE
+            case Int64(PORTOLAN_STOPPED.rawValue): return PORTOLAN_STOPPED
+            default: break
             }
+            state.withLock { state in
+                (state.rewinds, state.piece) = (false, bytes[...])
+                if count == 0 { state.end = .end }
+                if count < 0 { state.end = .failed(LoadError(.bodyFailed, message: "the body can't be read again")) }
+            }
+            whenReady()
+            return PORTOLAN_CONTINUE
         }
 
         private func take(into buffer: inout OutputRawSpan) -> BodyRead? {

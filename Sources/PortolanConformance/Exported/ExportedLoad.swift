@@ -34,8 +34,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         var wakers = 0
         var stage = Stage.made
         var challenge: AuthenticationChallenge?
-        /// Of the reader of the body that was told to wait.
-        var bodyIsReady: (@Sendable () -> Void)?
+        /// Of the body, which had nothing yet.
+        var reading: Event?
     }
 
     private enum Stage {
@@ -89,7 +89,10 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     }
 
     func woken() {
-        turn { _ in state.withLock { $0.bodyIsReady.take() }?() }
+        turn { load in
+            guard let reading = state.withLock({ $0.reading.take() }) else { return }
+            tell(reading, of: load)
+        }
     }
 
     func answered(_ answer: UnsafePointer<portolan_answer>) {
@@ -128,7 +131,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         let rest = state.withLock { state in
             if state.stage != .over { state.stage = .deaf }
             defer { state.waiting = [] }
-            return (state.waiting, state.challenge.take(), state.bodyIsReady.take())
+            return (state.waiting, state.challenge.take(), state.reading.take())
         }
         withExtendedLifetime(rest) {}
     }
@@ -233,5 +236,5 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     }
 
     /// The reader of the body waits for a turn in which there is more of it.
-    func keep(_ bodyIsReady: @escaping @Sendable () -> Void) { state.withLock { $0.bodyIsReady = bodyIsReady } }
+    func keep(_ reading: Event) { state.withLock { $0.reading = reading } }
 }
