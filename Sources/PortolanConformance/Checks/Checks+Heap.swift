@@ -89,8 +89,9 @@ extension ConformanceCheck {
                 var before = ProcessCensus.settledHeapBytes()
                 var least = Int.max
                 var round = 0
-                // What is near the limit is looked at three times as long: on a busy machine chance comes near it, too, and does not stay.
-                while round < roundCount || (least < length * 8 && round < roundCount * 3) {
+                // Less than the smallest block of each load is looked at three times as long: what is freed on another thread stays there for a while (up to
+                // seven blocks of each size, malloc(3)'s own cache), and on a busy machine that grows for some rounds.
+                while round < roundCount || (least < length * 32 && round < roundCount * 3) {
                     for index in 0..<length { try perform(index) }
                     let now = ProcessCensus.settledHeapBytes()
                     (least, before, round) = (min(least, now - before), now, round + 1)
