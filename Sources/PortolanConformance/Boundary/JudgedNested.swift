@@ -183,6 +183,11 @@ extension ClientScript.Inner {
         }
     }
 
+    /// What the inner load fails with.
+    var failure: LoadError.Code? {
+        if case .failing(let code) = self { code } else { cut?.code }
+    }
+
     /// Why the body ends before its end.
     fileprivate var cut: LoadError? {
         switch self {

@@ -102,13 +102,18 @@ extension ConformanceCheck {
             if !seen { throw Unjudged("it does not apply: no load has a function stop") }
         },
         ConformanceCheck("CANCEL-05", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                try trial.followAll([load], of: instance)
+            try trial.eachLoad(.succeeds, and: [.challenges, .uploads]) { load, _, instance throws(Unjudged) in
+                let (request, script) = try trial.scene(load)
+                _ = try trial.settled(request, of: instance, script)
                 let left = try ProcessCensus.leftBehind(within: .seconds(1)) { () throws(Unjudged) in
                     for index in [0, 1, 0, 1, 0, 1] {
-                        guard try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) != nil else {
+                        guard try trial.stopped(request, of: instance, atEvent: index, script) != nil else {
                             throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
                         }
+                    }
+                    guard load.tags.contains(.challenges) else { return }
+                    guard try trial.stoppedWaiting(request, of: instance, script) != nil else {
+                        throw Unjudged("'\(load.url)' did not come to rest after a stop while it was asked (CANCEL-06)")
                     }
                 }
                 trial.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })

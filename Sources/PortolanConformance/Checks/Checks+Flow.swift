@@ -49,10 +49,11 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("FLOW-06") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let count = try trial.perform(request, of: instance, Trial.script(for: load)).events.count
+            try trial.eachLoad(.succeeds, and: [.redirects, .challenges, .uploads]) { load, _, instance throws(Unjudged) in
+                var (request, script) = try trial.scene(load)
+                script.takesRedirects = false
+                let count = try trial.perform(request, of: instance, script).events.count
                 for index in 0..<min(count, 8) {
-                    var script = Trial.script(for: load)
                     script.stopsAt = index
                     guard let record = try trial.settled(request, of: instance, script, within: trial.shortPatience) else {
                         throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
@@ -98,8 +99,10 @@ extension ConformanceCheck {
     /// Pauses each delivery, and looks for those that come all the same.
     private static func paused(_ id: String, _ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+            let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
+            try trial.eachLoad(.succeeds, and: others, isBlocking: false) { load, _, instance throws(Unjudged) in
+                var (request, script) = try trial.scene(load)
+                script.takesRedirects = false
                 script.pauses = .each
                 script.pauseTime = .milliseconds(20)
                 guard let record = try trial.settled(request, of: instance, script) else {

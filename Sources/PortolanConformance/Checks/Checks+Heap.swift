@@ -19,10 +19,14 @@ extension ConformanceCheck {
                 try trial.eachLoad(scenario) { load, _, instance throws(Unjudged) in
                     try rounds(load, instance) { index throws(Unjudged) in
                         var (request, script) = try trial.terseScene(load)
-                        // At each of the first events, and at any moment; and one that never began.
+                        // At each of the first events, while a question waits, or at any moment; and one that never began.
                         if scenario != .hangs, index % 6 < 4 {
                             script.stopsAt = index % 6
                             _ = try trial.performHere(request, of: instance, script)
+                            return
+                        }
+                        if index % 6 == 5, load.tags.contains(.challenges) {
+                            _ = try trial.stoppedWaiting(request, of: instance, script)
                             return
                         }
                         let made = try trial.make(request, of: instance, script)

@@ -154,6 +154,7 @@ extension ConformanceCheck {
                     var request = try trial.request(load.url)
                     request.properties["org.example.judge.text"] = .text("lent \(count)")
                     request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
+                    _ = try trial.handler(for: request, of: instance)?.canInit(request, poisoning: true)
                     let made = try trial.make(request, of: instance, Trial.script(for: load))
                     try made.start()
                     guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }

@@ -9,8 +9,8 @@ import Synchronization
 extension ConformanceCheck {
     static let threads: [ConformanceCheck] = [
         ConformanceCheck("THREAD-02") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+            try trial.eachLoad(.succeeds, and: [.fails, .redirects, .challenges, .uploads]) { load, _, instance throws(Unjudged) in
+                var (request, script) = try trial.scene(load)
                 script.pauses = .each
                 let expected = LoadResult(try trial.perform(request, of: instance, script))
                 script.changesThreads = true

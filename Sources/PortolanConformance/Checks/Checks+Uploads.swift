@@ -68,6 +68,15 @@ extension ConformanceCheck {
                 if found != expected {
                     trial.fail("'\(load.url)' gives \(found.words) for a body that comes bit by bit, and \(expected.words) for one at once")
                 }
+                // … and one that wakes itself to ask again.
+                script.bodySource = .silent
+                let made = try trial.make(request, of: instance, script)
+                try made.start()
+                _ = made.client.waitUntilHeld(atMost: .milliseconds(200))
+                Patience.watch(.milliseconds(50))
+                made.stop()
+                guard let silent = trial.settled(made, within: trial.shortPatience), silent.longestWait > 100 else { return }
+                trial.fail("'\(load.url)' read \(silent.longestWait) times in a moment a body that had nothing yet")
             }
         },
         ConformanceCheck("UPLOAD-03") { trial throws(Unjudged) in

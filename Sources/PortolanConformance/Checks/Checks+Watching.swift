@@ -21,18 +21,19 @@ extension ConformanceCheck {
         },
     ]
 
-    /// Loads that come to their end, and ones that are stopped at each of their first events.
+    /// Loads that come to their end, ones that are stopped at each of their first events, and ones that hang until they are stopped.
     private static func watched(
         _ id: String, isBlocking: Bool, _ words: @escaping @Sendable (JudgedWatches.Flaw) -> String?
     ) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
-            try trial.eachLoad(.any, isBlocking: isBlocking) { load, _, instance throws(Unjudged) in
+            try trial.eachLoad(.any, and: [.hangs], isBlocking: isBlocking) { load, _, instance throws(Unjudged) in
                 var isUsed = isBlocking
                 for stop in [nil, 0, 1, 2] {
                     var (request, script) = try trial.scene(load)
                     script.stopsAt = stop
                     let made = try trial.make(request, of: instance, script)
                     try made.start()
+                    if load.tags.contains(.hangs), !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
                     let record = trial.settled(made, within: trial.patience)
                     trial.fail(made.client.watches.flaws.compactMap(words).map { "'\(load.url)': \($0)" })
                     guard record != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }

@@ -8,10 +8,27 @@ import Synchronization
 
 /// Loads under conditions that several checks have in common.
 extension Trial {
-    /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own.
+    /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own, and as far as it can be judged with those
+    /// of `others`.
     ///
     /// - Throws: where there is none, where `body` could judge none, and where it could not judge one that the rule is about and found nothing at the others:
     ///   no rule is kept by silence.
+    func eachLoad(
+        _ scenario: ConformanceRule.Scenario, and others: [ConformanceRule.Scenario], isBlocking: Bool? = nil,
+        _ body: (ConformanceLoad, Request, JudgedInstance) throws(Unjudged) -> Void
+    ) throws(Unjudged) {
+        var reason: Unjudged?
+        do throws(Unjudged) {
+            try eachLoad(scenario, isBlocking: isBlocking, body)
+        } catch {
+            reason = error
+        }
+        // `try?` because what can't be judged of the others hides nothing of the first.
+        for other in others { try? eachLoad(other, isBlocking: isBlocking, body) }
+        if let reason, findings.isEmpty { throw reason }
+    }
+
+    /// As ``eachLoad(_:and:isBlocking:_:)`` of one kind.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, isBlocking: Bool? = nil,
         _ body: (ConformanceLoad, Request, JudgedInstance) throws(Unjudged) -> Void
@@ -76,6 +93,17 @@ extension Trial {
         slot.withLock { $0 = made }
         defer { slot.withLock { $0 = nil } }
         try made.start()
+        return settled(made, within: shortPatience)
+    }
+
+    /// What came of a load that is stopped while its question waits; `nil` where it does not come to rest within a second.
+    func stoppedWaiting(_ request: Request, of instance: JudgedInstance, _ script: ClientScript) throws(Unjudged) -> LoadRecord? {
+        var script = script
+        script.decision = .never
+        let made = try make(request, of: instance, script)
+        try made.start()
+        _ = made.client.waitUntilHeld(atMost: shortPatience)
+        made.stop()
         return settled(made, within: shortPatience)
     }
 
