@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Swift's Glibc module leaves out, and a process that judges others needs: the kernel's number of a thread, signals to one thread, the return
- * addresses on its stack (backtrace(3)), to end with the process that started it (prctl(2)), and a file in memory (memfd_create(2)). */
+ * addresses on its stack (backtrace(3)), to end with the process that started it (prctl(2)), a file in memory (memfd_create(2)), and whether memory can
+ * be read (process_vm_readv(2)). */
 #ifndef PORTOLAN_CTHREADTRACE_SHIM_H
 #define PORTOLAN_CTHREADTRACE_SHIM_H
 
+#include <errno.h>
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
@@ -11,6 +13,7 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -24,6 +27,14 @@ static inline int portolan_end_with_parent(void) { return prctl(PR_SET_PDEATHSIG
 
 /* A file in memory, open for what is executed in this process's place, too; below zero: errno says why not. */
 static inline int portolan_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 0); }
+
+/* Whether the byte at `place` can be read: 1 or 0; -1 where the kernel does not tell. */
+static inline int portolan_can_read(const void *place) {
+    char byte;
+    struct iovec local = { &byte, 1 }, remote = { (void *)(uintptr_t)place, 1 };
+    if (syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) == 1) return 1;
+    return errno == EFAULT ? 0 : -1;
+}
 
 /* dlfcn.h has it for _GNU_SOURCE alone, which Swift does not define: dladdr(3) without a lock, as _dl_find_object(3) of glibc 2.35 has it. */
 struct portolan_mapped_object {

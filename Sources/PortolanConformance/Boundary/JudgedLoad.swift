@@ -27,12 +27,12 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
     }
 
     /// Makes a load, on the calling thread.
-    init(_ request: Request, _ handler: JudgedHandler, _ script: ClientScript) throws(Unjudged) {
+    init(_ request: LentRequest, _ handler: JudgedHandler, _ script: ClientScript) throws(Unjudged) {
         guard let make = unsafe handler.description.functions.make else { throw Unjudged("the handler has no function make (DESC-05)") }
         self.handler = handler
-        let client = try JudgeClient(script, for: request, of: handler)
+        let client = try JudgeClient(script, for: request.request, of: handler)
         self.client = client
-        image = try LentRequest(request, handler.instance.lending)
+        image = request
         var load: UnsafeMutableRawPointer?
         let pointer = unsafe image.pointer
         refusals = try unsafe JudgedRefusal.collect(handler.instance.lending) { refusal in

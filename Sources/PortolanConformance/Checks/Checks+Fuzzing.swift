@@ -120,7 +120,7 @@ extension ConformanceCheck {
                     let handler = try trial.handler(for: request, of: instance)
                 else { continue }
                 isJudged = true
-                let made = try JudgedLoad(request, handler, ClientScript())
+                let made = try JudgedLoad(handler.lent(request), handler, ClientScript())
                 if made.isMade, round % 4 == 0 {
                     try made.start()
                     if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }

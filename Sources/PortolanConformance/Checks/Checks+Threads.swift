@@ -112,7 +112,7 @@ extension ConformanceCheck {
                     let isDone = Monitor(false)
                     // `try?` because without a thread, or a load, nothing waits for a lock.
                     try? PlatformThread.start {
-                        if let other = try? JudgedLoad(request, handler, ClientScript()) { other.destroy() }
+                        if let other = try? JudgedLoad(handler.lent(request), handler, ClientScript()) { other.destroy() }
                         isDone.signalling { $0 = true }
                     }
                     if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil { stuck.withLock { $0 = call.function } }

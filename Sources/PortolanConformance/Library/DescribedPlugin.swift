@@ -56,6 +56,8 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
 struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is constant, and lives as long as the process
     let functions: portolan_handler
     let loads: portolan_load_table
+    /// As far as the structures are whole.
+    let schemes: [GivenText]
     let flaws: [String]
 
     init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(Unjudged) {
@@ -80,6 +82,8 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
             unsafe functions.schemes != nil && (0...4096).contains(count)
             && ReadableMemory.contains(functions.schemes, count * MemoryLayout<portolan_string>.stride)
         if count != 0, !isListed { flaws.append("\(name) counts \(UInt(bitPattern: count)) schemes, and their list can't be read") }
+        let list = unsafe functions.schemes
+        schemes = unsafe flaws.isEmpty ? list.map { list in (0..<count).map { unsafe GivenText(list[$0]) } } ?? [] : []
         self.flaws = flaws
     }
 
@@ -90,11 +94,6 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     var choosesRequests: Bool { unsafe functions.can_init != nil }
     var isBlocking: Bool { unsafe loads.run != nil }
     var identifier: GivenText { unsafe GivenText(functions.identifier) }
-
-    var schemes: [GivenText] {
-        guard flaws.isEmpty, let list = unsafe functions.schemes else { return [] }
-        return (0..<(unsafe functions.scheme_count)).map { unsafe GivenText(list[$0]) }
-    }
 }
 
 /// A C struct in a value that a closure may return.

@@ -67,13 +67,17 @@ extension Trial {
 
     /// The handler that the host would choose: the last one that declares the scheme and says yes.
     func handler(for request: Request, of instance: JudgedInstance) throws(Unjudged) -> JudgedHandler? {
-        let scheme = String(request.url.scheme)
-        for description in instance.plugin.handlers.reversed()
-        where description.takesAnyScheme || description.schemes.contains(where: { $0.text == scheme }) {
-            let handler = JudgedHandler(instance: instance, description: description)
-            if try handler.canInit(request) { return handler }
-        }
-        return nil
+        let lent = try LentRequest(request, instance.lending)
+        instance.keep(lent)
+        return handler(for: lent, of: instance)
+    }
+
+    private func handler(for lent: LentRequest, of instance: JudgedInstance) -> JudgedHandler? {
+        let scheme = String(lent.request.url.scheme)
+        return instance.plugin.handlers.reversed().lazy
+            .filter { $0.takesAnyScheme || $0.schemes.contains { $0.text == scheme } }
+            .map { JudgedHandler(instance: instance, description: $0) }
+            .first { handler in instance.journal.entering(LoadFunction.canInit.rawValue) { handler.canInit(lent) } }
     }
 
     /// A load of `request`, made and not started.
@@ -81,10 +85,12 @@ extension Trial {
     /// - Throws: also where the check's time is over (``keepsTime()``).
     func make(_ request: Request, of instance: JudgedInstance, _ script: ClientScript = ClientScript()) throws(Unjudged) -> JudgedLoad {
         try keepsTime()
-        guard let handler = try handler(for: request, of: instance) else {
+        let lent = try LentRequest(request, instance.lending)
+        guard let handler = handler(for: lent, of: instance) else {
+            instance.keep(lent)
             throw Unjudged("no handler takes \(request.url.shortDescription) (CAN-01)")
         }
-        return try JudgedLoad(request, handler, script)
+        return try JudgedLoad(lent, handler, script)
     }
 
     /// Loads `request` from its making to its destruction, without what a redirect leads to.
