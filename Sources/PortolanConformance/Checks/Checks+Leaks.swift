@@ -80,13 +80,27 @@ extension ConformanceCheck {
         },
         ConformanceCheck("UNLOAD-01", needsProcess: true) { trial throws(Unjudged) in
             let loads = try trial.loads(.any)
+            // `try?` because a handler of this process has no library.
+            if let library = try? trial.library() { _ = RefusingSystem.serve(.threads, to: library) }
             func round() throws(Unjudged) {
                 let instance = try trial.instance()
                 try trial.followAll(loads, of: instance)
+                for load in loads {
+                    let (request, script) = try trial.scene(load)
+                    _ = try trial.stopped(request, of: instance, atEvent: 0, script)
+                }
+                guard trial.areAllIdle else { throw Unjudged("a load did not come to rest after a stop (ORDER-07)") }
                 instance.end()
             }
             let left = try ProcessCensus.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
             trial.fail(left.map { "when deinit had returned, \($0)" })
+            guard left.isEmpty else { return }
+            // One that stays for good, and is no other with each instance.
+            let own = Patience.result(within: .seconds(2)) {
+                let count = RefusingSystem.threadCount
+                return count == 0 ? .done(count) : .notYet(count)
+            }
+            if own > 0 { trial.fail("when deinit had returned, \(Words.count(own, "thread")) that the library had begun ran on") }
         },
     ]
 

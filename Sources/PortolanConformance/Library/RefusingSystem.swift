@@ -48,6 +48,9 @@ enum RefusingSystem {
     /// How many calls there were since the last order.
     static var callCount: Int { calls.load(ordering: .sequentiallyConsistent) }
 
+    /// How many threads run that the library has begun by calls of its own, since it was served ``Resource/threads``.
+    static var threadCount: Int { OwnThread.count.load(ordering: .sequentiallyConsistent) }
+
     /// With which function it wanted to end the process; `nil` where it did not.
     static var triedToEndBy: String? { ended.withLock(\.self) }
 
@@ -128,13 +131,21 @@ enum RefusingSystem {
             ) -> Int32
         let create: Create = { thread, attributes, body, argument in
             guard !RefusingSystem.refuses(), let symbol = unsafe dlsym(nil, "pthread_create") else { return EAGAIN }
-            return unsafe unsafeBitCast(symbol, to: Create.self)(thread, attributes, body, argument)
+            typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
+            let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? nil }
+            return unsafe OwnThread.begin(body, argument) { own in
+                unsafe unsafeBitCast(symbol, to: Create.self)(thread, attributes, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), own)
+            }
         }
         typealias CreateOfC11 = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Int32
         let createOfC11: CreateOfC11 = { thread, body, argument in
             // thrd_error (threads.h)
             guard !RefusingSystem.refuses(), let symbol = unsafe dlsym(nil, "thrd_create") else { return 2 }
-            return unsafe unsafeBitCast(symbol, to: CreateOfC11.self)(thread, body, argument)
+            typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> Int32
+            let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? 0 }
+            return unsafe OwnThread.begin(body, argument) { own in
+                unsafe unsafeBitCast(symbol, to: CreateOfC11.self)(thread, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), own)
+            }
         }
         return unsafe [
             Function("pthread_create", create),
@@ -154,5 +165,48 @@ enum RefusingSystem {
             Function("_exit", exitAtOnce),
             Function("_Exit", exitAtOnce),
         ]
+    }
+}
+
+/// What a thread that the library has begun is to do.
+@safe
+private final class OwnThread {
+    static let count = Atomic(0)
+    /// What counts one that ends, also by pthread_exit(3).
+    private static let end = {
+        var key = pthread_key_t()
+        unsafe pthread_key_create(&key) { _ in OwnThread.count.subtract(1, ordering: .sequentiallyConsistent) }
+        return key
+    }()
+
+    private let body: UnsafeMutableRawPointer
+    private let argument: UnsafeMutableRawPointer?
+
+    private init(_ body: UnsafeMutableRawPointer, _ argument: UnsafeMutableRawPointer?) {
+        unsafe (self.body, self.argument) = unsafe (body, argument)
+    }
+
+    /// - Parameter create: begins a thread that ``run(_:_:)`` is given its argument; 0 where there is one.
+    static func begin(
+        _ body: UnsafeMutableRawPointer, _ argument: UnsafeMutableRawPointer?, _ create: (UnsafeMutableRawPointer) -> Int32
+    ) -> Int32 {
+        let own = unsafe Unmanaged.passRetained(OwnThread(body, argument))
+        count.add(1, ordering: .sequentiallyConsistent)
+        let status = unsafe create(own.toOpaque())
+        if status != 0 {
+            count.subtract(1, ordering: .sequentiallyConsistent)
+            unsafe own.release()
+        }
+        return status
+    }
+
+    static func run<Result>(
+        _ pointer: UnsafeMutableRawPointer?, _ call: (UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Result
+    ) -> Result? {
+        guard let pointer = unsafe pointer else { return nil }
+        let own = unsafe Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue()
+        // Its value only has to be one.
+        unsafe pthread_setspecific(end, pointer)
+        return unsafe call(own.body, own.argument)
     }
 }

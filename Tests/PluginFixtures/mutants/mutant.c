@@ -349,10 +349,16 @@ static void *work(void *pointer) {
 }
 #endif
 
-#ifdef UNLOAD_01
+#if defined UNLOAD_01 || defined UNLOAD_01b
 static void *sleep_on(void *nothing) {
     for (;;) pause();
     return nothing;
+}
+#endif
+#ifdef UNLOAD_01b
+static void begin_sleeper(void) {
+    pthread_t sleeper;
+    if (pthread_create(&sleeper, NULL, sleep_on, NULL) == 0) pthread_detach(sleeper);
 }
 #endif
 
@@ -409,6 +415,10 @@ static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
 #ifdef UNLOAD_01
     pthread_t sleeper;
     if (pthread_create(&sleeper, NULL, sleep_on, NULL) == 0) pthread_detach(sleeper);
+#endif
+#ifdef UNLOAD_01b
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, begin_sleeper);
 #endif
 #ifdef FUZZ_05
     if (greeting && greeting->bytes.length > 64) abort();
