@@ -195,6 +195,8 @@ private final class StubLoad: ProtocolLoad {
     func resumeLoading() { state.signalling { $0.mayGoOn = true } }
 
     private func run() {
+        // Its thread may begin late.
+        if state.withLock(\.isStopped), flaw != .ignoresStopped { return }
         guard request.url[.host] == "text" else {
             let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
             return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))

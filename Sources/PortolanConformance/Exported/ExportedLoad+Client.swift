@@ -9,7 +9,7 @@ import PortolanPlugins
 extension ExportedLoad: ProtocolClient {
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
         tell(.redirect) { [self] in
-            let change = unsafe Lent<portolan_change>(from: JudgeClient.at(client).request, to: request)
+            let change = unsafe Lent<portolan_change>(from: judge.request, to: request)
             let response = unsafe Lent<portolan_response>(redirectResponse, storage: .notAllowed)
             return unsafe client.pointee.was_redirected(client, change.pointer, response.pointer)
         }
@@ -74,7 +74,7 @@ extension ExportedLoad: ProtocolClient {
         tell { [self] in
             let rewound = unsafe client.pointee.rewind_body(client)
             guard rewound != PORTOLAN_STOPPED.rawValue else { return PORTOLAN_STOPPED }
-            answer(rewound == 1 ? ExportedBody.body(of: self, length: unsafe JudgeClient.at(client).request.body?.length) : nil)
+            answer(rewound == 1 ? ExportedBody.body(of: self, length: judge.request.body?.length) : nil)
             return PORTOLAN_CONTINUE
         }
     }
@@ -117,7 +117,7 @@ extension ExportedLoad: ProtocolClient {
     }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        ExportedInnerLoad(request, client, by: unsafe JudgeClient.at(self.client).inner)
+        ExportedInnerLoad(request, client, by: judge.inner)
     }
 }
 

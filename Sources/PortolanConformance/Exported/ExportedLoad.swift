@@ -12,6 +12,8 @@ import PortolanPlugins
 @safe
 final class ExportedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's turns
     let client: UnsafeMutablePointer<portolan_client>
+    /// Whose table that is: a handler that tells something when all is over is to be heard, and not to end this process.
+    let judge: JudgeClient
     private let traits: HandlerTraits
     private let state = Monitor(State())
 
@@ -65,8 +67,9 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
 
     init(_ handler: any ProtocolHandler, _ client: UnsafeMutablePointer<portolan_client>) {
         unsafe self.client = unsafe client
+        judge = unsafe JudgeClient.at(client)
         traits = handler.traits
-        var request = unsafe JudgeClient.at(client).request
+        var request = judge.request
         if let body = request.body { request.body = ExportedBody.body(of: self, length: body.length) }
         let load = handler.makeLoad(for: request, cachedResponse: nil, client: self)
         state.withLock { $0.load = load }
