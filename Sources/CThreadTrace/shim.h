@@ -5,7 +5,6 @@
 #ifndef PORTOLAN_CTHREADTRACE_SHIM_H
 #define PORTOLAN_CTHREADTRACE_SHIM_H
 
-#include <errno.h>
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
@@ -28,12 +27,11 @@ static inline int portolan_end_with_parent(void) { return prctl(PR_SET_PDEATHSIG
 /* A file in memory, open for what is executed in this process's place, too; below zero: errno says why not. */
 static inline int portolan_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 0); }
 
-/* Whether the byte at `place` can be read: 1 or 0; -1 where the kernel does not tell. */
+/* 1 where the byte at `place` can be read; 0 where not, or where the kernel does not tell: it does not of memory that no other process may see. */
 static inline int portolan_can_read(const void *place) {
     char byte;
     struct iovec local = { &byte, 1 }, remote = { (void *)(uintptr_t)place, 1 };
-    if (syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) == 1) return 1;
-    return errno == EFAULT ? 0 : -1;
+    return syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) == 1;
 }
 
 /* dlfcn.h has it for _GNU_SOURCE alone, which Swift does not define: dladdr(3) without a lock, as _dl_find_object(3) of glibc 2.35 has it. */

@@ -20,6 +20,8 @@ struct ClientScript: Sendable {
     var pauses = Pauses.none
     /// How long the first pauses of a load are; `nil`: for good.
     var pauseTime: Duration? = .zero
+    /// Whether an event-driven load is woken for nothing in its first pauses.
+    var wakesInPause = false
     /// Whether an event-driven load is resumed after deliveries that did not pause it.
     var resumesUnasked = false
     /// When challenges and redirects are decided.

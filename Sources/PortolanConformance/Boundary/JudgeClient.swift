@@ -274,6 +274,7 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
                 return PORTOLAN_STOPPED
             }
             state.challengeCount += 1
+            if isAnsweredLater, script.resumesUnasked { state.turns.append(.resume) }
             if isAnsweredLater, script.decision != .never { state.turns.append(.answered) }
             return isAnsweredLater ? PORTOLAN_WAIT : nil
         }
@@ -307,13 +308,13 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
 
     // MARK: Calls of the judge's
 
-    /// Waits until the load is paused or waits for what never comes: in its call where it blocks, and else when the turn has returned in which it was told.
+    /// Waits until the load is paused or waits for what never comes: in its call where it blocks, else once the turn in which it was told has returned.
     ///
     /// - Returns: `false` where it ended before that, `nil` where neither came.
     func waitUntilHeld(atMost limit: Duration) -> Bool? {
         state.wait(atMost: limit) { [isBlocking] state in
             if state.isWaiting, isBlocking { return true }
-            if state.isWaiting || state.stage == .paused, state.functions.isEmpty { return true }
+            if (state.isWaiting || state.stage == .paused) && state.functions.isEmpty { return true }
             return state.hasEnded ? false : nil
         }
     }

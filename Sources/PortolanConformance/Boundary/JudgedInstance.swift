@@ -8,14 +8,14 @@ import Synchronization
 
 /// An instance of a plugin that the judge started.
 @safe
-final class JudgedInstance: @unchecked Sendable {  // … because what it holds does not change, and the state is the plugin's own to guard
+final class JudgedInstance: @unchecked Sendable {  // … because what it holds stays to its end, and the state is the plugin's own to guard
     let plugin: DescribedPlugin
     let host: JudgeHost
     let bench: Bench
     var journal: Journal { bench.journal }
     /// How it is lent memory.
     var lending: Lending { host.lending }
-    let state: UnsafeMutableRawPointer?
+    private(set) var state: UnsafeMutableRawPointer?
 
     /// How a start ended.
     enum Start {
@@ -89,6 +89,8 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
 
     func end() {
         journal.entering("deinit") { unsafe plugin.functions.deinit?(state) }
+        // What the plugin has not freed by now, nothing leads to (MEM-04).
+        unsafe state = nil
         bench.open.end()
         host.end()
         Self.ended.withLock { $0.append(self) }

@@ -86,6 +86,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
                 if let time = client.script.pauseTime, time > .zero, longPauses > 0 {
                     longPauses -= 1
                     Patience.watch(time)
+                    if client.script.wakesInPause { unsafe call(.woken, table.woken) }
                     // A stop may come in a pause.
                     if client.state.withLock(\.isStopped) { continue }
                 }
@@ -161,18 +162,21 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
     }
 
     /// Nobody wants the rest. An event-driven load gets its turn for it, a blocking one the call beside its run.
-    func stop() {
+    ///
+    /// - Parameter isLate: also where it has told its end, and its run has not returned.
+    func stop(isLate: Bool = false) {
         let (hasStarted, isIdle) = life.withLock { ($0.hasStarted, $0.isIdle) }
         let isBlocking = handler.description.isBlocking
+        // Before the turn in which the load may close what was watched (watch.h).
+        client.watches.giveUp()
         let isDue = client.state.signalling { state in
-            let isDue = hasStarted && !isIdle && !state.hasEnded
+            let isDue = hasStarted && !isIdle && (isLate || !state.hasEnded)
             state.isStopped = true
             state.stage = max(state.stage, .stopped)
             if isDue, !isBlocking { state.turns.append(.stop) }
             return isDue
         }
         for nested in client.state.withLock(\.nested) { nested.stop() }
-        client.watches.giveUp()
         if isDue, isBlocking { unsafe call(.stop, handler.description.loads.stop) }
     }
 

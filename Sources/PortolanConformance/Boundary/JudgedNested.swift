@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolan
+import CThreadTrace
 import FoundationEssentials
 import HTTPTypes
 import PortolanCore
@@ -30,6 +31,9 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
         var closes = 0
         /// How often it was used after it was closed.
         var lateUses = 0
+        var isClosedInDestroy = false
+        /// The plugin was told that it has failed.
+        var hasToldFailure = false
         /// The outer load was stopped.
         var isStopped = false
 
@@ -107,7 +111,9 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
         if outer.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
         switch outcome() {
         case nil: return Int64(isBlocking ? PORTOLAN_STOPPED.rawValue : PORTOLAN_WAIT.rawValue)
-        case .failure?: return Int64(PORTOLAN_STOPPED.rawValue)
+        case .failure?:
+            state.withLock { $0.hasToldFailure = true }
+            return Int64(PORTOLAN_STOPPED.rawValue)
         case .success(let (data, _))?:
             let isPaused = outer.state.withLock { $0.stage == .paused }
             let piece = state.withLock { state in
@@ -117,7 +123,10 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
                 if piece.isEmpty { state.cut = outer.script.inner.cut }
                 return piece
             }
-            if piece.isEmpty, outer.script.inner.cut != nil { return Int64(PORTOLAN_STOPPED.rawValue) }
+            if piece.isEmpty, outer.script.inner.cut != nil {
+                state.withLock { $0.hasToldFailure = true }
+                return Int64(PORTOLAN_STOPPED.rawValue)
+            }
             unsafe lent?.deallocate()
             let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, piece.count), alignment: 16)
             unsafe copy.copyBytes(from: piece)
@@ -138,11 +147,14 @@ final class JudgedNested: @unchecked Sendable {  // … because all that changes
 
     /// The plugin has done with it.
     func close() {
-        state.withLock { $0.closes += 1 }
+        let thread = portolan_thread_number()
+        let isDestroyed = outer.state.withLock { $0.functions[thread] == .destroy }
+        state.withLock { ($0.closes, $0.isClosedInDestroy) = ($0.closes + 1, $0.isClosedInDestroy || isDestroyed) }
     }
 
-    /// How often it was closed, and used after that.
-    var use: (closes: Int, late: Int) { state.withLock { ($0.closes, $0.lateUses) } }
+    /// How often it was closed, and used after that, and whether it was closed in destroy.
+    var use: (closes: Int, late: Int, isInDestroy: Bool) { state.withLock { ($0.closes, $0.lateUses, $0.isClosedInDestroy) } }
+    var hasToldFailure: Bool { state.withLock(\.hasToldFailure) }
     /// How many pieces of its body were given, and how many of these while the outer load was paused.
     var pieces: (all: Int, inPause: Int, bytes: Int) { state.withLock { ($0.pieces, $0.piecesInPause, $0.offset) } }
 

@@ -24,6 +24,9 @@ struct LoadRecord: Hashable, Sendable {
     /// The calls that tell the caller something.
     var events: [RecordedCall] { calls.filter(\.call.isEvent) }
 
+    /// How often it asked for something.
+    var questionCount: Int { calls.count(where: \.isChallenge) }
+
     /// The calls that are ends: finish, failure, and a redirect that was taken.
     var ends: [RecordedCall] {
         calls.filter { call in

@@ -17,7 +17,7 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("BODY-02", beside: .large) { record in
+        eachLoad("BODY-02", beside: [.large]) { record in
             guard record.didFinish, let response = record.responses.last?.value, record.responses.count == 1 else { return [] }
             if response.expectedLength < -1 { return ["the response expects \(response.expectedLength) bytes"] }
             guard response.expectedLength >= 0, response.expectedLength != record.countedBytes else { return [] }

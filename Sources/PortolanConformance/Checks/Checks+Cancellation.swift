@@ -102,12 +102,13 @@ extension ConformanceCheck {
             if !seen { throw Unjudged("it does not apply: no load has a function stop") }
         },
         ConformanceCheck("CANCEL-05", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, and: [.challenges, .uploads]) { load, _, instance throws(Unjudged) in
+            try trial.eachLoad(.succeeds, and: [.challenges, .uploads, .hangs]) { load, _, instance throws(Unjudged) in
                 let (request, script) = try trial.scene(load)
-                _ = try trial.settled(request, of: instance, script)
+                let time = load.tags.contains(.hangs) ? Duration.milliseconds(10) : nil
+                _ = try trial.stopped(request, of: instance, atEvent: 64, orAfter: time, script)
                 let left = try ProcessCensus.leftBehind(within: .seconds(1)) { () throws(Unjudged) in
                     for index in [0, 1, 0, 1, 0, 1] {
-                        guard try trial.stopped(request, of: instance, atEvent: index, script) != nil else {
+                        guard try trial.stopped(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
                             throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
                         }
                     }
@@ -145,6 +146,14 @@ extension ConformanceCheck {
                 _ = try trial.stopped(request, of: instance, atEvent: 0, known.script)
                 try other.start()
                 trial.expectSame(trial.settled(other, within: trial.patience), as: known, "where another load of it was stopped")
+                guard !other.handler.description.isBlocking else { return }
+                let held = try trial.held(request, of: instance, load)
+                let beside = try trial.make(request, of: instance, known.script)
+                held.stop()
+                _ = trial.settled(held, within: trial.shortPatience)
+                try beside.start()
+                trial.expectSame(
+                    trial.settled(beside, within: trial.patience), as: known, "where another load of it was stopped in a pause")
             }
         },
     ]

@@ -102,14 +102,14 @@ extension ConformanceCheck {
 
 extension JudgedHandler {
     /// … and, of each, the URLs that differ from it in the path's end and in having no query, where the handler takes them: also in what comes after the
-    /// bytes that a comparison may stop at.
+    /// bytes that a comparison may stop at, and in what some take for equal.
     fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(Unjudged) -> [LentRequest] {
         var all = try requests.map { request throws(Unjudged) in try lent(request) }
         for request in requests {
             let text = request.url.withoutFragment.description
             let path = String(text.prefix { $0 != "?" })
             let (others, long) = (String(path.dropLast()) + (path.last == "z" ? "y" : "z"), path + String(repeating: "y", count: 24))
-            for neighbour in [path, path + "y", others, long + "y", long + "z"] where neighbour != text {
+            for neighbour in [path, path + "y", others, long + "y", long + "z", long + "Y"] where neighbour != text {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard let url = try? URLRecord(parsing: neighbour), try canInit(Request(url: url)) else { continue }
                 all.append(try lent(Request(url: url)))

@@ -8,14 +8,19 @@ import Synchronization
 extension ConformanceCheck {
     static let challenges: [ConformanceCheck] = [
         ConformanceCheck("CHAL-01") { trial throws(Unjudged) in
-            try trial.eachAsked { load, _, record, _ throws(Unjudged) in
-                for given in record.challenges {
-                    guard let challenge = given.value else {
-                        trial.fail("'\(load.url)': did_receive_challenge was given no readable challenge")
-                        continue
-                    }
-                    for flaw in challenge.flaws { trial.fail("'\(load.url)': \(flaw)") }
+            try trial.eachAsked { load, request, record, instance throws(Unjudged) in
+                var asked = record.challenges
+                // … and those that come after another answer.
+                for answer in [ClientScript.ChallengeAnswer.rejectSpace, .use(user: "judge-u5er", password: "judge-s3cret")] {
+                    var script = Trial.script(for: load)
+                    script.answer = { $0 < 4 ? answer : .cancel }
+                    asked += try trial.settled(request, of: instance, script, within: trial.shortPatience)?.challenges ?? []
                 }
+                var flaws: [String] = []
+                for given in asked {
+                    flaws += given.value?.flaws(of: request, to: instance) ?? ["did_receive_challenge was given no readable challenge"]
+                }
+                for flaw in Set(flaws).sorted() { trial.fail("'\(load.url)': \(flaw)") }
             }
         },
         ConformanceCheck("CHAL-02") { trial throws(Unjudged) in
@@ -43,6 +48,16 @@ extension ConformanceCheck {
                 if Set(spaces).count < spaces.count {
                     trial.fail("'\(load.url)' was answered with the manifest's credential, and asked again")
                 }
+                // … after a wrong one.
+                var script = Trial.script(for: load)
+                let right = script.answer
+                script.answer = { $0 == 0 ? .use(user: "judge-u5er", password: "judge-s3cret") : right($0) }
+                let later = try trial.perform(request, of: instance, script)
+                if record.didFinish, !later.didFinish {
+                    trial.fail(
+                        "'\(load.url)' was answered with a wrong credential and then with the manifest's, and came to \(LoadResult(later).words)"
+                    )
+                }
             }
         },
         ConformanceCheck("CHAL-04") { trial throws(Unjudged) in
@@ -53,6 +68,9 @@ extension ConformanceCheck {
                 }
                 let asked = try trial.perform(request, of: instance, script).challenges.compactMap(\.value)
                 guard asked.count > 1 else { return trial.fail("'\(load.url)' took a wrong password, or did not ask again") }
+                if asked[0].failureCount != 0 {
+                    trial.fail("'\(load.url)': the failure count of the first question is \(asked[0].failureCount)")
+                }
                 for (before, after) in zip(asked, asked.dropFirst())
                 where after.space == before.space && after.failureCount != before.failureCount + 1 {
                     trial.fail(
@@ -71,7 +89,9 @@ extension ConformanceCheck {
             try trial.eachAsked { load, request, _, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
                 script.answer = { $0 < 10 ? .rejectSpace : .cancel }
-                let record = try trial.perform(request, of: instance, script)
+                guard let record = try trial.settled(request, of: instance, script) else {
+                    return trial.fail("'\(load.url)' did not end; every space was rejected")
+                }
                 let spaces = record.challenges.compactMap { $0.value?.space }
                 if Set(spaces).count < spaces.count {
                     trial.fail("'\(load.url)' asks for a space again that was rejected")
@@ -82,16 +102,26 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("CHAL-09") { trial throws(Unjudged) in
-            let (user, password) = ("judge-u5er", "judge-s3cret")
             try trial.eachAsked { load, request, _, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
-                script.answer = { $0 < 10 ? .use(user: user, password: password) : .cancel }
-                let record = try trial.perform(request, of: instance, script)
-                for (place, bytes) in record.texts where String(decoding: bytes, as: UTF8.self).contains(password) {
-                    trial.fail("'\(load.url)': \(place) shows the password that a question was answered with")
+                func look(for password: String, answering answer: @escaping @Sendable (Int) -> ClientScript.ChallengeAnswer)
+                    throws(Unjudged)
+                {
+                    var script = Trial.script(for: load)
+                    script.answer = answer
+                    let record = try trial.perform(request, of: instance, script)
+                    for (place, bytes) in record.texts where String(decoding: bytes, as: UTF8.self).contains(password) {
+                        trial.fail("'\(load.url)': \(place) shows the password that a question was answered with")
+                    }
+                    let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
+                    if !logged.isEmpty { trial.fail("'\(load.url)': a log line shows the password that a question was answered with") }
                 }
-                let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
-                if !logged.isEmpty { trial.fail("'\(load.url)': a log line shows the password that a question was answered with") }
+                let (wrong, password) = (ClientScript.ChallengeAnswer.use(user: "judge-u5er", password: "judge-s3cret"), "judge-s3cret")
+                try look(for: password) { $0 < 10 ? wrong : .cancel }
+                // … in the space after the first one.
+                try look(for: password) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
+                // A right one that the URL has in it, or that could be any word, says nothing.
+                guard let right = load.credential, right.password.utf8.count >= 5, !load.url.contains(right.password) else { return }
+                try look(for: right.password) { _ in .use(user: right.username, password: right.password) }
             }
         },
         ConformanceCheck("CHAL-10") { trial throws(Unjudged) in
@@ -197,10 +227,17 @@ extension GivenChallenge {
         Space(method: method, port: port, isProxy: isProxy, protocolName: protocolName, host: host, realm: realm)
     }
 
-    fileprivate var flaws: [String] {
+    /// What is wrong with it as a question of a load of `request`.
+    fileprivate func flaws(of request: Request, to instance: JudgedInstance) -> [String] {
         var flaws: [String] = []
         if !(1...3).contains(method) { flaws.append("the challenge's method is \(method)") }
-        if !(-1...65535).contains(port) { flaws.append("the challenge's port is \(port)") }
+        if !(-1...65535).contains(port) || port == 0 { flaws.append("the challenge's port is \(port)") }
+        // Where a handler has several schemes, one of them.
+        let schemes = [String(request.url.scheme)] + instance.plugin.handlers.flatMap { $0.schemes.compactMap(\.text) }
+        if !isProxy, let name = protocolName.text, !schemes.contains(name) {
+            flaws.append("the challenge's protocol is \(protocolName.quoted), and the URL's scheme '\(request.url.scheme)'")
+        }
+        if let name = host.text, name.isEmpty, request.url.host?.isEmpty == false { flaws.append("the challenge's host is empty") }
         if failureCount < 0 { flaws.append("the challenge's failure count is \(failureCount)") }
         for (name, text) in [("protocol", protocolName), ("host", host)] where text.text == nil {
             flaws.append("the challenge's \(name) is \(text.quoted)")

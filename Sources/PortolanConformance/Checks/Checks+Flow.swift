@@ -19,15 +19,19 @@ extension ConformanceCheck {
             { script in
                 script.pauses = .each
                 script.pauseTime = .milliseconds(300)
-            }, with: { $0.pauses = .each }),
+            }, with: { $0.pauses = .each }, blocking: .milliseconds(100)),
         ConformanceCheck("FLOW-04") { trial throws(Unjudged) in
-            try trial.eachLoad(.any, isBlocking: false) { load, _, instance throws(Unjudged) in
+            try trial.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(Unjudged) in
                 var (request, script) = try trial.scene(load)
                 // What waits for something else is what can be resumed unasked.
                 (script.bodySource, script.decision) = (.slow, .later)
-                let expected = try trial.settled(request, of: instance, script).map { LoadResult($0) }
+                let plain = try trial.settled(request, of: instance, script)
                 script.resumesUnasked = true
-                let found = try trial.settled(request, of: instance, script).map { LoadResult($0) }
+                let resumed = try trial.settled(request, of: instance, script)
+                let (found, expected) = (resumed.map { LoadResult($0) }, plain.map { LoadResult($0) })
+                if let plain, let resumed, resumed.questionCount > plain.questionCount {
+                    trial.fail("'\(load.url)' asks again where it is resumed while its question waits")
+                }
                 if found != expected {
                     let words = [found, expected].map { $0?.words ?? "no end" }
                     trial.fail(
@@ -105,6 +109,7 @@ extension ConformanceCheck {
                 script.takesRedirects = false
                 script.pauses = .each
                 script.pauseTime = .milliseconds(20)
+                script.wakesInPause = true
                 guard let record = try trial.settled(request, of: instance, script) else {
                     return trial.fail("'\(load.url)' did not end: pauses at each delivery, each resumed after 20 ms")
                 }
@@ -115,15 +120,22 @@ extension ConformanceCheck {
     }
 
     /// Looks whether a load comes to the same under `condition` as under `usual`.
+    ///
+    /// - Parameter time: how long the first deliveries of a load that blocks take, which is a pause of its; `nil`: they are not looked at.
     private static func compared(
         _ id: String, _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
-        with usual: @escaping @Sendable (inout ClientScript) -> Void
+        with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
     ) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
+            try trial.eachLoad(.succeeds, isBlocking: time == nil ? false : nil) { load, request, instance throws(Unjudged) in
                 var (script, plain) = (Trial.script(for: load), Trial.script(for: load))
                 usual(&plain)
                 condition(&script)
+                var words = words
+                if let time, try trial.handler(for: request, of: instance)?.description.isBlocking == true {
+                    words = "deliveries that take \(Words.time(time))"
+                    script.whileDelivering = { index, _ in if index < 2 { Patience.watch(time) } }
+                }
                 let expected = LoadResult(try trial.perform(request, of: instance, plain))
                 guard let record = try trial.settled(request, of: instance, script) else {
                     return trial.fail("'\(load.url)' did not end with \(words)")

@@ -59,8 +59,8 @@ extension ConformanceCheck {
         ConformanceCheck("FUZZ-05") { trial throws(Unjudged) in
             var random = SplitMix(seed: trial.seed)
             let plugin = try trial.plugin()
-            for _ in 0..<60 {
-                for (_, configuration) in try trial.randomConfigurations(&random) {
+            for round in 0...60 {
+                for (_, configuration) in try round == 0 ? trial.extremeConfigurations() : trial.randomConfigurations(&random) {
                     guard case .started(let instance) = try JudgedInstance.start(plugin, configuration, on: trial.bench) else { continue }
                     if let load = try? trial.loads(.succeeds).first {  // because a plugin without one is started all the same
                         let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
@@ -120,7 +120,7 @@ extension ConformanceCheck {
                     let handler = try trial.handler(for: request, of: instance)
                 else { continue }
                 isJudged = true
-                let made = try JudgedLoad(handler.lent(request), handler, ClientScript())
+                let made = try JudgedLoad(LentRequest(request, handler.instance.lending), handler, ClientScript())
                 if made.isMade, round % 4 == 0 {
                     try made.start()
                     if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }

@@ -25,9 +25,9 @@ extension ConformanceCheck {
                             _ = try trial.performHere(request, of: instance, script)
                             return
                         }
-                        if index % 6 == 5, load.tags.contains(.challenges) {
-                            _ = try trial.stoppedWaiting(request, of: instance, script)
-                            return
+                        if index % 12 == 5, load.tags.contains(.challenges) {
+                            guard try trial.stoppedWaiting(request, of: instance, script) == nil else { return }
+                            throw Unjudged("'\(load.url)' did not come to rest after a stop while it was asked (CANCEL-06)")
                         }
                         let made = try trial.make(request, of: instance, script)
                         if index % 6 != 4 { try made.start() }
@@ -93,9 +93,10 @@ extension ConformanceCheck {
                 var before = ProcessCensus.settledHeapBytes()
                 var least = Int.max
                 var round = 0
-                // Less than the smallest block of each load is looked at three times as long: what is freed on another thread stays there for a while (up to
-                // seven blocks of each size, malloc(3)'s own cache), and on a busy machine that grows for some rounds.
-                while round < roundCount || (least < length * 32 && round < roundCount * 3) {
+                // For less than the smallest block of each load it is looked at up to three times as long: what another thread frees stays in that thread's
+                // cache for a while (glibc.malloc.tcache_count), which grows for some rounds on a busy machine.
+                let hasTime = { MonotonicTime.now - start < budget }
+                while round < roundCount || (least < length * 32 && round < roundCount * 3 && hasTime()) {
                     for index in 0..<length { try perform(index) }
                     let now = ProcessCensus.settledHeapBytes()
                     (least, before, round) = (min(least, now - before), now, round + 1)

@@ -100,7 +100,11 @@ extension ConformanceCheck {
                 let count = RefusingSystem.threadCount
                 return count == 0 ? .done(count) : .notYet(count)
             }
-            if own > 0 { trial.fail("when deinit had returned, \(Words.count(own, "thread")) that the library had begun ran on") }
+            if own > 0 {
+                trial.fail(
+                    "when deinit had returned, \(Words.count(own, "thread")) that the library had begun ran on; link a runtime with threads as a shared library"
+                )
+            }
         },
     ]
 

@@ -57,11 +57,9 @@ extension ConformanceCheck {
                 let made = try trial.make(trial.request(load.url), of: instance)
                 made.stop()
                 Patience.watch(.milliseconds(10))
-                let before = made.record.events.count
                 made.destroy()
-                // What comes while it is made is LIFE-01's, and what comes while it is destroyed is ORDER-06's.
-                let events = made.record.events.prefix(before).filter { $0.within != .make }
-                for event in events {
+                // What comes while it is made is LIFE-01's.
+                for event in made.record.events where event.within != .make {
                     trial.fail("'\(load.url)': \(event.call.function) was called, and the load was stopped before its start")
                 }
             }
@@ -95,6 +93,12 @@ extension ConformanceCheck {
                 if returned.withLock({ $0 }) == false { trial.fail("'\(load.url)': a stop beside did_finish did not return") }
                 made.destroy()
                 slot.withLock { $0 = nil }
+                // … and one between did_finish and the return of run.
+                let second = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                try second.start()
+                _ = second.client.state.wait(atMost: trial.patience) { $0.hasEnded ? true : nil }
+                second.stop(isLate: true)
+                _ = trial.settled(second, within: trial.patience)
             }
             instance.end()
             if !isJudged { throw Unjudged("it does not apply: its loads do not block") }

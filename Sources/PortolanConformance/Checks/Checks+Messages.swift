@@ -15,7 +15,7 @@ extension ConformanceCheck {
             try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
                 let record = try trial.perform(request, of: instance, Trial.script(for: load))
                 _ = try record.placeOfRedirect(load)
-                for case .redirect(let change, _) in record.calls.map(\.call) {
+                for case .redirect(let change, let response) in record.calls.map(\.call) {
                     guard let url = change.value?.url else { continue }
                     // `try?` because only whether it parses is asked.
                     let parses = url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
@@ -129,7 +129,7 @@ extension ConformanceCheck {
         eachLoad("CACHE-01") { record in
             record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
         },
-        eachLoad("SEC-08", beside: .fields) { record in
+        eachLoad("SEC-08", beside: [.fields]) { record in
             let ofResponses = record.calls.flatMap { call -> [GivenField] in
                 switch call.call {
                 case .interim(let response), .response(let response): response.value?.fields ?? []
@@ -154,8 +154,9 @@ extension ConformanceCheck {
                     var request = try trial.request(load.url)
                     request.properties["org.example.judge.text"] = .text("lent \(count)")
                     request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
-                    _ = try trial.handler(for: request, of: instance)?.canInit(request, poisoning: true)
-                    let made = try trial.make(request, of: instance, Trial.script(for: load))
+                    guard let handler = try trial.handler(for: request, of: instance) else { continue }
+                    _ = try handler.canInit(request, poisoning: true)
+                    let made = try JudgedLoad(LentRequest(request, instance.lending), handler, Trial.script(for: load))
                     try made.start()
                     guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
                     made.destroy(poisoning: true)

@@ -84,6 +84,7 @@ extension ConformanceCheck {
         ConformanceCheck("NEST-08") { trial throws(Unjudged) in
             try trial.eachUse { load, use in
                 if use.closes > 1 { trial.fail("'\(load.url)' closed its inner load \(use.closes) times") }
+                if use.isInDestroy { trial.fail("'\(load.url)' closed its inner load in destroy: the host does that") }
                 if use.late > 0 { trial.fail("'\(load.url)' used its inner load after it had closed it") }
             }
         },
@@ -102,8 +103,9 @@ extension ConformanceCheck {
                     guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
                         throw Unjudged("'\(load.url)' opened no inner load (NEST-01)")
                     }
-                    // What finishes without the rest of it is NEST-05's, and what is said to fail does so with another error.
-                    if case .cut = way, record.didFinish || load.error != nil { return }
+                    // What finishes without the rest of it is NEST-05's, and what fails before it has come so far has another cause.
+                    let isTold = made.client.state.withLock(\.nested).contains(where: \.hasToldFailure)
+                    if case .cut = way, record.didFinish || load.error != nil || !isTold { return }
                     guard let error = record.failure?.value else {
                         return trial.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load \(words)")
                     }
@@ -156,7 +158,7 @@ extension Trial {
     }
 
     /// Calls `body` with how each inner load was used: of loads that come to their end, whose inner load fails, and that are stopped.
-    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int)) -> Void) throws(Unjudged) {
+    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int, isInDestroy: Bool)) -> Void) throws(Unjudged) {
         for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .silent] {
             try eachNested(inner) { load, made throws(Unjudged) in
                 if inner == .silent {

@@ -7,19 +7,19 @@ import PortolanPlugins
 /// ORDER: which events come, and in which order.
 extension ConformanceCheck {
     static let order: [ConformanceCheck] = [
-        eachLoad("ORDER-01", beside: .otherEnds(withStops: false)) { record in
+        eachLoad("ORDER-01", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
             guard let first = record.told.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
             else { return [] }
             return ["\(first.call.function) came before any response"]
         },
-        eachLoad("ORDER-02", beside: .otherEnds(withStops: false)) { record in
+        eachLoad("ORDER-02", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
             let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
             // What follows a redirect that was taken is ORDER-04's.
             let counted = ends.prefix { !$0.isTakenRedirect }.count + (ends.contains(where: \.isTakenRedirect) ? 1 : 0)
             if counted > 1 { return ["it ended \(counted) times: \(ends.map(\.call.function).joined(separator: ", "))"] }
             return counted == 0 && record.isMade && record.isIdle ? ["it returned without an end, and nobody had stopped it"] : []
         },
-        eachLoad("ORDER-03", beside: .otherEnds(withStops: false)) { record in
+        eachLoad("ORDER-03", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
             guard let end = record.calls.firstIndex(where: { $0.call == .finish || $0.isFailure }) else { return [] }
             let after = record.calls[(end + 1)...].filter {
                 $0.call.isEvent && $0.call != .finish && !$0.isFailure && $0.within != .destroy
@@ -54,7 +54,7 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("ORDER-06", beside: .otherEnds(withStops: true)) { record in
+        eachLoad("ORDER-06", beside: [.pauses, .otherEnds(withStops: true)]) { record in
             record.events.compactMap { event in
                 guard let function = event.within, [.make, .destroy, .canInit, .canonicalRequest].contains(function) else { return nil }
                 return "\(event.call.function) was called from within \(function.rawValue)"
@@ -92,20 +92,23 @@ extension ConformanceCheck {
         },
         ConformanceCheck("ORDER-09") { trial throws(Unjudged) in
             try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
-                let (request, script) = try trial.upload(load, Trial.pieces, length: Trial.length)
+                // Pieces that grow and shrink, so that the size of each is no sum.
+                let pieces = Trial.pieces.reversed() + Trial.pieces
+                let length = 2 * Trial.length
+                let (request, script) = try trial.upload(load, pieces, length: length)
                 var (last, isTold) = (Int64(0), false)
                 for call in try trial.perform(request, of: instance, script).calls {
                     if call.call == .rewind { last = 0 }
                     guard case .sent(let total) = call.call else { continue }
                     isTold = true
                     if total < last { trial.fail("'\(load.url)': did_send said \(total) after \(last)") }
-                    if total > Trial.length { trial.fail("'\(load.url)': did_send said \(total) of a body of \(Trial.length) bytes") }
+                    if total > length { trial.fail("'\(load.url)': did_send said \(total) of a body of \(length) bytes") }
                     last = total
                 }
                 if !isTold { throw Unjudged.other("'\(load.url)' tells of nothing that it sends") }
             }
         },
-        eachLoad("ORDER-10") { record in
+        eachLoad("ORDER-10", beside: [.fields]) { record in
             record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, and none was offered"] : []
         },
         eachLoad("ORDER-11") { record in
@@ -135,7 +138,7 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("ORDER-13") { record in
+        eachLoad("ORDER-13", beside: [.large, .pauses]) { record in
             var findings: [String] = []
             var (hasResponse, hasTrailers) = (false, false)
             for call in record.told {
@@ -163,9 +166,10 @@ extension ConformanceCheck {
 
     /// What a check looks at beside the loads that the manifest names.
     enum Beside: Sendable {
-        case nothing
         /// Those of large bodies.
         case large
+        /// The same with a pause at each delivery.
+        case pauses
         /// Those that are not answered as the manifest has it (``Trial/eachOtherEnd(withStops:_:)``).
         case otherEnds(withStops: Bool)
         /// The same with fields of the request.
@@ -176,7 +180,7 @@ extension ConformanceCheck {
 
     /// A check of every URL that the manifest names and that ends, by what came of it.
     static func eachLoad(
-        _ id: String, _ scenario: ConformanceRule.Scenario = .any, beside: Beside = .nothing,
+        _ id: String, _ scenario: ConformanceRule.Scenario = .any, beside: [Beside] = [],
         _ look: @escaping @Sendable (LoadRecord) -> [String]
     ) -> ConformanceCheck {
         ConformanceCheck(id) { trial throws(Unjudged) in
@@ -188,17 +192,21 @@ extension ConformanceCheck {
                 reason = error
             }
             // `try?` because what is looked at beside hides nothing of that: what it does not come to is no reason not to judge.
-            switch beside {
-            case .nothing: break
-            case .large: try? trial.eachRecord(.large, tell)
-            case .otherEnds(let withStops): try? trial.eachOtherEnd(withStops: withStops, tell)
-            case .fields: try? trial.eachVariant(of: scenario, fields: fields, tell)
-            case .marks(let marks): try? trial.eachVariant(of: scenario, marks: marks, tell)
+            for other in beside {
+                switch other {
+                case .large: try? trial.eachRecord(.large, tell)
+                case .pauses: try? trial.eachVariant(of: scenario, pausing: true, tell)
+                case .otherEnds(let withStops): try? trial.eachOtherEnd(withStops: withStops, tell)
+                case .fields: try? trial.eachVariant(of: scenario, fields: fields, tell)
+                case .marks(let marks): try? trial.eachVariant(of: scenario, marks: marks, tell)
+                }
             }
             if let reason, trial.findings.isEmpty { throw reason }
         }
     }
 
     /// What a request often has.
-    private static let fields: HTTPFields = [.accept: "text/plain, */*;q=0.5", .range: "bytes=0-1", .acceptLanguage: "en"]
+    private static let fields: HTTPFields = [
+        .accept: "text/plain, */*;q=0.5", .range: "bytes=0-1", .acceptLanguage: "en", .ifNoneMatch: "\"judge\"",
+    ]
 }

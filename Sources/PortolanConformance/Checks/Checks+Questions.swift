@@ -65,7 +65,7 @@ extension ConformanceCheck {
             for load in try trial.loads(.any) {
                 guard let handler = try trial.handler(for: trial.request(load.url), of: instance) else { continue }
                 // … and one of the same scheme that it may refuse.
-                for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] {
+                for text in [load.url, "\(load.url.prefix { $0 != ":" })://judge.invalid/unknown"] where !urls.contains(text) {
                     let lent = try handler.lent(trial.request(text))
                     questions.append { handler.canInit(lent) }
                     (urls, alone) = (urls + [text], alone + [handler.canInit(lent)])

@@ -201,7 +201,7 @@ extension Trial {
         do throws(LoadError) {
             try PlatformThread.start {
                 // `try?` because what can't be made is over.
-                let made = try? JudgedLoad(handler.lent(request), handler, script)
+                let made = try? JudgedLoad(LentRequest(request, handler.instance.lending), handler, script)
                 state.signalling { $0.made = made }
                 made?.runHere()
                 made?.destroy()

@@ -60,7 +60,14 @@ extension ConformanceCheck {
                     trial.fail("'\(load.url)' gives other bytes \(when)")
                 }
             }
-            let second = try trial.instance(of: plugin)
+            let second: JudgedInstance
+            switch try JudgedInstance.start(plugin, trial.configuration(), on: trial.bench) {
+            case .started(let instance): second = instance
+            case .refused(let reasons):
+                first.end()
+                let message = reasons.last?.value?.message.quoted ?? "no readable reason"
+                return trial.fail("a second instance is refused while the first lives: \(message)")
+            }
             try compare("while a second instance lives")
             for load in loads { _ = try trial.follow(load, of: second) }
             second.end()

@@ -37,9 +37,18 @@ extension ConformanceCheck {
             let before = Set(ProcessCensus.descriptors().keys)
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
                 let found = Mutex<[String]>([])
+                let open = Mutex<Set<String>>([])
                 var script = Trial.script(for: load)
                 script.whileDelivering = { index, _ in
                     guard index < 3 else { return }
+                    // A file that it has made, also one that has no name any more.
+                    for (number, target) in ProcessCensus.descriptors() where !before.contains(number) && target.hasSuffix(" (deleted)") {
+                        var status = stat()
+                        guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0,
+                            !target.hasPrefix("/memfd:")
+                        else { continue }
+                        open.withLock { _ = $0.insert(String(status.st_mode & 0o777, radix: 8)) }
+                    }
                     func inherited() -> [Int32: String] {
                         ProcessCensus.descriptors().filter { !before.contains($0.key) && fcntl($0.key, F_GETFD) & FD_CLOEXEC == 0 }
                     }
@@ -52,6 +61,9 @@ extension ConformanceCheck {
                     found.withLock { $0 += left.sorted { $0.key < $1.key }.map(\.value) }
                 }
                 _ = try trial.perform(request, of: instance, script)
+                for mode in open.withLock(\.self).sorted() {
+                    trial.fail("'\(load.url)': it has made a file that others can open (mode 0\(mode))")
+                }
                 for target in Set(found.withLock(\.self)) {
                     trial.fail("'\(load.url)': a program that the host starts would inherit a descriptor (\(target.prefix { $0 != "[" }))")
                 }

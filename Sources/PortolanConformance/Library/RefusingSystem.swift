@@ -30,6 +30,8 @@ enum RefusingSystem {
     ///
     /// - Returns: whether it calls any of them.
     static func serve(_ resource: Resource, to library: JudgedLibrary) -> Bool {
+        // Before the library can use up the keys that there are.
+        if resource == .threads, !OwnThread.canCount { return false }
         var isCalled = false
         for function in functions(of: resource) where unsafe library.replace(function.name, by: function.pointer) { isCalled = true }
         return isCalled
@@ -173,11 +175,12 @@ enum RefusingSystem {
 private final class OwnThread {
     static let count = Atomic(0)
     /// What counts one that ends, also by pthread_exit(3).
-    private static let end = {
+    private static let end: pthread_key_t? = {
         var key = pthread_key_t()
-        unsafe pthread_key_create(&key) { _ in OwnThread.count.subtract(1, ordering: .sequentiallyConsistent) }
-        return key
+        return unsafe pthread_key_create(&key) { _ in OwnThread.count.subtract(1, ordering: .sequentiallyConsistent) } == 0 ? key : nil
     }()
+
+    static var canCount: Bool { end != nil }
 
     private let body: UnsafeMutableRawPointer
     private let argument: UnsafeMutableRawPointer?
@@ -205,8 +208,9 @@ private final class OwnThread {
     ) -> Result? {
         guard let pointer = unsafe pointer else { return nil }
         let own = unsafe Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue()
-        // Its value only has to be one.
-        unsafe pthread_setspecific(end, pointer)
+        // Its value only has to be one. One that can't be counted when it ends is not counted.
+        let isCounted = end.map { unsafe pthread_setspecific($0, pointer) } == 0
+        if !isCounted { count.subtract(1, ordering: .sequentiallyConsistent) }
         return unsafe call(own.body, own.argument)
     }
 }

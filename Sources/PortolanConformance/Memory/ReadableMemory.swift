@@ -23,11 +23,9 @@ enum ReadableMemory {
     }
 
     private static func isReadable(_ byte: UnsafeRawPointer) -> Bool {
-        let answer = unsafe portolan_can_read(byte)
-        return answer < 0 ? unsafe isReadableByPipe(byte) : answer == 1
+        unsafe portolan_can_read(byte) == 1 || isReadableByPipe(byte)
     }
 
-    /// Where a sandbox refuses the question.
     private static func isReadableByPipe(_ byte: UnsafeRawPointer) -> Bool {
         var descriptors: [Int32] = [-1, -1]
         guard unsafe pipe(&descriptors) == 0 else { return true }

@@ -8,8 +8,8 @@ import Synchronization
 
 /// Loads under conditions that several checks have in common.
 extension Trial {
-    /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own, and as far as it can be judged with those
-    /// of `others`.
+    /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own, and then, as far as they can be judged,
+    /// with those of `others`.
     ///
     /// - Throws: where there is none, where `body` could judge none, and where it could not judge one that the rule is about and found nothing at the others:
     ///   no rule is kept by silence.
@@ -23,9 +23,11 @@ extension Trial {
         } catch {
             reason = error
         }
-        // `try?` because what can't be judged of the others hides nothing of the first.
+        // `try?` because what can't be judged of the others is no reason not to judge the first.
         for other in others { try? eachLoad(other, isBlocking: isBlocking, body) }
-        if let reason, findings.isEmpty { throw reason }
+        guard findings.isEmpty else { return }
+        if let reason { throw reason }
+        try keepsTime()
     }
 
     /// As ``eachLoad(_:and:isBlocking:_:)`` of one kind.
@@ -75,10 +77,10 @@ extension Trial {
         return made.record
     }
 
-    /// What came of a load that is stopped while its event `index` is being delivered, where that is no end; `nil` where it does not come to
-    /// rest within a second.
+    /// What came of a load that is stopped while its event `index` is being delivered, where that is no end, or after a time (a second) without one; `nil`
+    /// where it does not come to rest within a second.
     func stopped(
-        _ request: Request, of instance: JudgedInstance, atEvent index: Int, _ script: ClientScript
+        _ request: Request, of instance: JudgedInstance, atEvent index: Int, orAfter time: Duration? = nil, _ script: ClientScript
     ) throws(Unjudged) -> LoadRecord? {
         let slot = Mutex<JudgedLoad?>(nil)
         let returned = Monitor<Bool?>(nil)
@@ -93,6 +95,11 @@ extension Trial {
         slot.withLock { $0 = made }
         defer { slot.withLock { $0 = nil } }
         try made.start()
+        if made.waitUntilIdle(time ?? shortPatience) || made.client.state.withLock(\.isStopped) {
+            return settled(made, within: shortPatience)
+        }
+        // It had no such event by now, and is stopped where it is.
+        made.stop()
         return settled(made, within: shortPatience)
     }
 
@@ -164,10 +171,10 @@ extension Trial {
         return record
     }
 
-    /// Calls `body` with what comes of each load with `fields` and each of `marks` at the end of its URL, as far as that is a URL that a handler takes.
+    /// Calls `body` with what comes of each load with `fields`, pauses and each of `marks` at the end of its URL, as far as that is a URL that a handler takes.
     /// One that waits for what does not come is stopped; one that does not come to rest is another rule's.
     func eachVariant(
-        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:],
+        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], pausing: Bool = false,
         _ body: (ConformanceLoad, LoadRecord) -> Void
     ) throws(Unjudged) {
         let instance = try instance()
@@ -176,7 +183,9 @@ extension Trial {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard var request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
                 for field in fields { request.fields[field.name] = field.value }
-                let made = try make(request, of: instance, Self.script(for: load))
+                var script = Self.script(for: load)
+                if pausing { script.pauses = .each }
+                let made = try make(request, of: instance, script)
                 try made.start()
                 if !made.waitUntilIdle(shortPatience) { made.stop() }
                 if let record = settled(made, within: shortPatience) { body(load, record) }
@@ -188,11 +197,16 @@ extension Trial {
     /// Calls `body` with what comes of loads that are not answered as their manifest has it: questions cancelled, without a credential or answered wrong, and
     /// redirects not taken. One that does not come to rest is another rule's.
     ///
-    /// - Parameter withStops: also of loads that are stopped while a question waits.
+    /// - Parameter withStops: also of loads that never begin, or are stopped while a question waits.
     func eachOtherEnd(withStops: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(Unjudged) {
         let instance = try instance()
         for load in subject.loads where load.isLoadable && load.tags.isDisjoint(with: [.hangs, .large]) {
             var scripts: [ClientScript] = []
+            if withStops, let made = try? make(request(load.url), of: instance, Self.script(for: load)) {  // because some are refused
+                made.stop()
+                made.destroy()
+                body(load, made.record)
+            }
             if load.tags.contains(.challenges) {
                 let wrong = ClientScript.ChallengeAnswer.use(user: "judge-u5er", password: "judge-s3cret")
                 let answers: [[ClientScript.ChallengeAnswer]] = [[.cancel], [.without], [wrong, wrong, .cancel]]

@@ -6,15 +6,41 @@ import PortolanPlugins
 
 /// Configurations other than the manifest's own.
 extension Trial {
-    /// For each setting, one with a value of a wrong type, and what that value is.
+    /// For each setting, ones with a value of a wrong type, and what that value is.
     ///
     /// - Throws: where the manifest declares no setting.
     func wrongConfigurations() throws(Unjudged) -> [(name: String, wrong: String, PluginConfiguration)] {
-        try settings().map { setting throws(Unjudged) in
-            let isText = setting.kind == .string
-            let (wrong, value): (String, JSONValue) = isText ? ("a number", .integer(42)) : ("a text", .string("forty-two"))
-            return (setting.name, wrong, try configuration(with: setting.name, value))
+        var found: [(String, String, PluginConfiguration)] = []
+        for setting in try settings() {
+            let number: (String, JSONValue) = ("a number", .integer(42))
+            let (text, truth): ((String, JSONValue), (String, JSONValue)) = (
+                ("a text", .string("forty-two")), ("a truth value", .bool(true))
+            )
+            let wrong =
+                switch setting.kind {
+                case .string: [number, truth]
+                case .boolean: [text, number]
+                default: [text, truth]
+                }
+            for (words, value) in wrong { found.append((setting.name, words, try configuration(with: setting.name, value))) }
         }
+        return found
+    }
+
+    /// For each setting, ones with values at the bounds of its type. The plugin may refuse them.
+    func extremeConfigurations() throws(Unjudged) -> [(name: String, PluginConfiguration)] {
+        var found: [(String, PluginConfiguration)] = []
+        for setting in try settings() {
+            let values: [JSONValue] =
+                switch setting.kind {
+                case .integer: [0, -1, 1, .min, .max, Int64(Int32.min), Int64(Int32.max) + 1].map(JSONValue.integer)
+                case .number: ["0", "-1", "1e-300", "1e300", "-1e300"].map(JSONValue.number)
+                case .boolean: [.bool(false), .bool(true)]
+                default: ["", "/", "%s%s%s%n", String(repeating: "x", count: 65_535)].map(JSONValue.string)
+                }
+            for value in values { found.append((setting.name, try configuration(with: setting.name, value))) }
+        }
+        return found
     }
 
     /// For each setting that has a default, one with another value of the same type. The plugin may refuse it.
