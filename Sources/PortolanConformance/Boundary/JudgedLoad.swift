@@ -78,7 +78,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
 
     private func takeTurns() {
         let table = handler.description.loads
-        var longPauses = 3
+        var longPauses = 2
         unsafe call(.start, table.start)
         while let turn = nextTurn() {
             switch turn {

@@ -19,7 +19,7 @@ extension ConformanceCheck {
             { script in
                 script.pauses = .each
                 script.pauseTime = .milliseconds(300)
-            }, with: { $0.pauses = .each }, blocking: .milliseconds(100)),
+            }, with: { $0.pauses = .each }, blocking: .milliseconds(60)),
         ConformanceCheck("FLOW-04") { trial throws(Unjudged) in
             try trial.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(Unjudged) in
                 var (request, script) = try trial.scene(load)
@@ -121,7 +121,7 @@ extension ConformanceCheck {
 
     /// Looks whether a load comes to the same under `condition` as under `usual`.
     ///
-    /// - Parameter time: how long the first deliveries of a load that blocks take, which is a pause of its; `nil`: they are not looked at.
+    /// - Parameter time: how long a delivery of a load that blocks takes, which is a pause of its; `nil`: they are not looked at.
     private static func compared(
         _ id: String, _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
         with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
@@ -133,8 +133,8 @@ extension ConformanceCheck {
                 condition(&script)
                 var words = words
                 if let time, try trial.handler(for: request, of: instance)?.description.isBlocking == true {
-                    words = "deliveries that take \(Words.time(time))"
-                    script.whileDelivering = { index, _ in if index < 2 { Patience.watch(time) } }
+                    words = "a delivery that takes \(Words.time(time))"
+                    script.whileDelivering = { index, _ in if index == 1 { Patience.watch(time) } }
                 }
                 let expected = LoadResult(try trial.perform(request, of: instance, plain))
                 guard let record = try trial.settled(request, of: instance, script) else {
