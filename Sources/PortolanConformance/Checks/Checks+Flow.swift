@@ -83,7 +83,7 @@ extension ConformanceCheck {
             try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
                 let made = try trial.held(request, of: instance, load)
                 let time = ProcessCensus.processorTimeAtRest()
-                if time > .milliseconds(20) { trial.fail("'\(load.url)': a pause of 200 ms took \(Words.time(time)) of processor time") }
+                if time > .milliseconds(10) { trial.fail("'\(load.url)': a pause of 200 ms took \(Words.time(time)) of processor time") }
                 made.stop()
                 _ = trial.settled(made, within: trial.shortPatience)
             }

@@ -80,7 +80,7 @@ extension ConformanceCheck {
                 var paused: [JudgedLoad] = []
                 for _ in 0..<100 { paused.append(try trial.held(request, of: instance, load)) }
                 let time = ProcessCensus.processorTimeAtRest()
-                if time > .milliseconds(20) {
+                if time > .milliseconds(10) {
                     trial.fail("'\(load.url)': a hundred paused loads took \(Words.time(time)) of processor time in 200 ms")
                 }
                 for made in paused { made.stop() }

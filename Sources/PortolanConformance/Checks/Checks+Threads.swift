@@ -192,7 +192,7 @@ extension ConformanceCheck {
             let instance = try trial.instance()
             try trial.followAll(trial.loads(.any), of: instance)
             let time = ProcessCensus.processorTimeAtRest()
-            if time > .milliseconds(20) { trial.fail("200 ms without a load took \(Words.time(time)) of processor time") }
+            if time > .milliseconds(10) { trial.fail("200 ms without a load took \(Words.time(time)) of processor time") }
             instance.end()
         },
     ]
