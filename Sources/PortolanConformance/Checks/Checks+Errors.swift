@@ -29,7 +29,7 @@ extension ConformanceCheck {
             }
             instance.end()
         },
-        eachLoad("ERR-02", beside: [.marks(["%1B%5B31m", "%FF", "%C2%85", "%0A"])]) { record in
+        eachLoad("ERR-02", beside: [.marks]) { record in
             guard let message = record.failure?.value?.message else { return [] }
             guard let text = message.text else { return ["the message is \(message.quoted), which is no UTF-8"] }
             if text.isEmpty || text.utf8.count > 4096 { return ["the message has \(text.utf8.count) bytes; it has to have 1 to 4096"] }

@@ -174,8 +174,8 @@ extension ConformanceCheck {
         case otherEnds(withStops: Bool)
         /// The same with fields of the request.
         case fields
-        /// Those of the same URLs with each of these at their end.
-        case marks([String])
+        /// Those of the same URLs with each of some bytes at their end that no line of text has.
+        case marks
     }
 
     /// A check of every URL that the manifest names and that ends, by what came of it.
@@ -198,12 +198,14 @@ extension ConformanceCheck {
                 case .pauses: try? trial.eachVariant(of: scenario, pausing: true, tell)
                 case .otherEnds(let withStops): try? trial.eachOtherEnd(withStops: withStops, tell)
                 case .fields: try? trial.eachVariant(of: scenario, fields: fields, tell)
-                case .marks(let marks): try? trial.eachVariant(of: scenario, marks: marks, tell)
+                case .marks: try? trial.eachVariant(of: scenario, marks: marks, tell)
                 }
             }
             if let reason, trial.findings.isEmpty { throw reason }
         }
     }
+
+    private static let marks = ["%1B%5B31m", "%FF", "%C2%85", "%0A"]
 
     /// What a request often has.
     private static let fields: HTTPFields = [
