@@ -95,11 +95,8 @@ extension Trial {
         slot.withLock { $0 = made }
         defer { slot.withLock { $0 = nil } }
         try made.start()
-        if made.waitUntilIdle(time ?? shortPatience) || made.client.state.withLock(\.isStopped) {
-            return settled(made, within: shortPatience)
-        }
-        // It had no such event by now, and is stopped where it is.
-        made.stop()
+        // One that had no such event by now is stopped where it is.
+        if !made.waitUntilIdle(time ?? shortPatience), !made.client.state.withLock(\.isStopped) { made.stop() }
         return settled(made, within: shortPatience)
     }
 
