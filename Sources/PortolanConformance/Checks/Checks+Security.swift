@@ -41,7 +41,7 @@ extension ConformanceCheck {
                 var script = Trial.script(for: load)
                 script.whileDelivering = { index, _ in
                     guard index < 3 else { return }
-                    // A file that it has made, also one that has no name any more.
+                    // A file without a name is one that it has made.
                     for (number, target) in ProcessCensus.descriptors() where !before.contains(number) && target.hasSuffix(" (deleted)") {
                         var status = stat()
                         guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0,
