@@ -169,7 +169,7 @@ extension Trial {
     }
 
     /// Calls `body` with what comes of each load with `fields`, pauses and each of `marks` at the end of its URL, as far as that is a URL that a handler takes.
-    /// One that waits for what does not come is stopped; one that does not come to rest is another rule's.
+    /// One that takes more than a second is stopped, and not looked at.
     func eachVariant(
         of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], pausing: Bool = false,
         _ body: (ConformanceLoad, LoadRecord) -> Void
@@ -184,8 +184,9 @@ extension Trial {
                 if pausing { script.pauses = .each }
                 let made = try make(request, of: instance, script)
                 try made.start()
-                if !made.waitUntilIdle(shortPatience) { made.stop() }
-                if let record = settled(made, within: shortPatience) { body(load, record) }
+                let isOver = made.waitUntilIdle(shortPatience)
+                if !isOver { made.stop() }
+                if let record = settled(made, within: shortPatience), isOver { body(load, record) }
             }
         }
         if areAllIdle { instance.end() }
