@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
+import PortolanCore
 import PortolanPlugins
 
 extension LoadRecord {
@@ -31,6 +33,11 @@ extension LoadRecord {
         }
         return place
     }
+
+    /// Where its redirects lead, as a host takes it.
+    func redirectTargets(from request: Request) -> [RedirectTarget] {
+        calls.compactMap { $0.redirectTarget(from: request) }
+    }
 }
 
 extension RecordedCall {
@@ -39,6 +46,24 @@ extension RecordedCall {
     var isFailure: Bool { if case .failure = call { true } else { false } }
     var isConfirmation: Bool { call == .confirmed }
     var isTakenRedirect: Bool { if case .redirect = call { answer == -1 } else { false } }
+
+    /// Where a redirect leads: its URL, and without one where its response's Location does (client.h). `nil`: it is none, or can't be read.
+    func redirectTarget(from request: Request) -> RedirectTarget? {
+        guard case .redirect(let change, let response) = call, let change = change.value else { return nil }
+        guard change.url.bytes == nil else {
+            // `try?` because only whether it parses is asked.
+            let url = change.url.text.flatMap { try? URLRecord(parsing: $0) }
+            return url.map(RedirectTarget.url) ?? .malformed("\(change.url.quoted) is no absolute URL")
+        }
+        guard let given = response.value, (100...599).contains(given.status) else { return .noRedirect }
+        var fields = HTTPFields()
+        for field in given.fields ?? [] where field.name.text?.lowercased() == HTTPField.Name.location.canonicalName {
+            fields.append(HTTPField(name: .location, value: field.value.bytes ?? []))
+        }
+        // `try?` because a URL that does not parse is BODY-11's.
+        let url = given.url.text.flatMap { try? URLRecord(parsing: $0) } ?? request.url
+        return RedirectTarget(of: Response(url: url, status: HTTPResponse.Status(code: Int(given.status)), fields: fields))
+    }
 
     var isBodyOrFinish: Bool {
         switch call {

@@ -49,11 +49,6 @@ struct LoadRecord: Hashable, Sendable {
         refusal ?? calls.compactMap { if case .failure(let error) = $0.call { error } else { nil } }.first
     }
 
-    /// Where a redirect that was taken leads.
-    var redirect: GivenChange? {
-        calls.compactMap { if case .redirect(let change, _) = $0.call, $0.answer == -1 { change.value } else { nil } }.first
-    }
-
     /// In short, for a finding.
     var summary: String {
         guard isMade else { return "make refused it" }

@@ -4,7 +4,7 @@ extension RuleCatalogue {
     static let faults: [ConformanceRule] = [
         .must(
             "FAULT-01", level: 4, needs: .succeeds,
-            "The n-th allocation fails, for n over a whole load: an error or a right result.",
+            "The n-th allocation fails, for n over init and a whole load: an error or a right result.",
             because: "Memory ends when it is needed most.",
             remedy: "Look at what malloc returns."),
         .must(

@@ -11,10 +11,10 @@ extension ConformanceCheck {
             try trial.eachAsked { load, request, record, instance throws(Unjudged) in
                 var asked = record.challenges
                 // … and those that come after another answer.
-                for answer in [ClientScript.ChallengeAnswer.rejectSpace, .use(user: "judge-u5er", password: "judge-s3cret")] {
+                for answer in [ClientScript.ChallengeAnswer.rejectSpace, Trial.wrongAnswer] {
                     var script = Trial.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
-                    asked += try trial.settled(request, of: instance, script, within: trial.shortPatience)?.challenges ?? []
+                    asked += try trial.settled(request, of: instance, script, within: trial.patience)?.challenges ?? []
                 }
                 var flaws: [String] = []
                 for given in asked {
@@ -51,12 +51,11 @@ extension ConformanceCheck {
                 // … after a wrong one.
                 var script = Trial.script(for: load)
                 let right = script.answer
-                script.answer = { $0 == 0 ? .use(user: "judge-u5er", password: "judge-s3cret") : right($0) }
-                let later = try trial.perform(request, of: instance, script)
-                if record.didFinish, !later.didFinish {
-                    trial.fail(
-                        "'\(load.url)' was answered with a wrong credential and then with the manifest's, and came to \(LoadResult(later).words)"
-                    )
+                script.answer = { $0 == 0 ? Trial.wrongAnswer : right($0) }
+                let later = try trial.settled(request, of: instance, script)
+                if record.didFinish, later?.didFinish != true {
+                    let end = later.map { "came to \(LoadResult($0).words)" } ?? "did not end"
+                    trial.fail("'\(load.url)' was answered with a wrong credential and then with the manifest's, and \(end)")
                 }
             }
         },
@@ -115,7 +114,7 @@ extension ConformanceCheck {
                     let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
                     if !logged.isEmpty { trial.fail("'\(load.url)': a log line shows the password that a question was answered with") }
                 }
-                let (wrong, password) = (ClientScript.ChallengeAnswer.use(user: "judge-u5er", password: "judge-s3cret"), "judge-s3cret")
+                let (wrong, password) = (Trial.wrongAnswer, Trial.wrongCredential.password)
                 try look(for: password) { $0 < 10 ? wrong : .cancel }
                 // … in the space after the first one.
                 try look(for: password) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
@@ -127,7 +126,7 @@ extension ConformanceCheck {
         ConformanceCheck("CHAL-10") { trial throws(Unjudged) in
             try trial.eachAsked { load, request, _, instance throws(Unjudged) in
                 var script = Trial.script(for: load)
-                script.answer = { $0 < 100 ? .use(user: "judge-u5er", password: "judge-s3cret") : .cancel }
+                script.answer = { $0 < 100 ? Trial.wrongAnswer : .cancel }
                 let record = try trial.perform(request, of: instance, script)
                 if record.challenges.count > 100 {
                     trial.fail("'\(load.url)' asked a hundred times, and went on asking")
@@ -149,7 +148,7 @@ extension ConformanceCheck {
                 // At the first question, and after a wrong password.
                 for count in 0..<2 {
                     var script = Trial.script(for: load)
-                    script.answer = { $0 < count ? .use(user: "judge-u5er", password: "judge-s3cret") : answer }
+                    script.answer = { $0 < count ? Trial.wrongAnswer : answer }
                     guard let record = try trial.settled(request, of: instance, script) else {
                         let words = count == 0 ? "every question was answered the same" : "the same answer came after a wrong one"
                         return trial.fail("'\(load.url)' did not end; \(words)")
@@ -204,7 +203,11 @@ extension LoadRecord {
                 guard let response = response.value else { continue }
                 texts.append(("the response's URL", response.url.bytes ?? []))
                 for field in response.fields ?? [] { texts.append(("the field \(field.name.quoted)", field.value.bytes ?? [])) }
-            case .redirect(let change, _): texts.append(("the redirect's URL", change.value?.url.bytes ?? []))
+            case .redirect(let change, let response):
+                texts.append(("the redirect's URL", change.value?.url.bytes ?? []))
+                for field in (change.value?.fields ?? []) + (response.value?.fields ?? []) {
+                    texts.append(("the redirect's field \(field.name.quoted)", field.value.bytes ?? []))
+                }
             case .failure(let error):
                 guard let error = error.value else { continue }
                 for message in [error.message] + error.causes.map(\.message) { texts.append(("the error", message.bytes ?? [])) }

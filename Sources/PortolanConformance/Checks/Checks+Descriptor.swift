@@ -60,6 +60,13 @@ extension ConformanceCheck {
                     for call in record.calls { trial.fail(call.call.unwhole.map { "'\(load.url)': \($0)" }) }
                     if case .short(let size)? = record.refusal { trial.fail("'\(load.url)': the refusal's error has the size \(size)") }
                 }
+                let request = try trial.request(load.url)
+                for change in try trial.handler(for: request, of: instance)?.canonicalForm(of: request).given ?? [] {
+                    trial.fail(
+                        ClientCall.unwhole("portolan_change", change, of: "the canonical form", isNeeded: true).map {
+                            "'\(load.url)': \($0)"
+                        })
+                }
             }
         },
         ConformanceCheck("DESC-06") { trial throws(Unjudged) in
@@ -152,25 +159,48 @@ extension ConformanceCheck {
 extension ClientCall {
     /// What of it can't be read as the headers have it; one line each.
     fileprivate var unwhole: [String] {
-        func word<Value>(_ what: String, _ given: Given<Value>, isNeeded: Bool) -> [String] {
-            switch given {
-            case .whole: []
-            case .missing: isNeeded ? ["\(function) was given no \(what)"] : []
-            case .short(let size): ["\(function) was given a \(what) of size \(size); set it with sizeof"]
-            case .unreadable: ["\(function) was given a \(what) that can't be read"]
-            }
-        }
         switch self {
-        case .interim(let response), .response(let response):
-            return word("portolan_response", response, isNeeded: true)
-                + (response.value?.unreadable.map { "\(function): \($0) can't be read" } ?? [])
+        case .interim(let response), .response(let response): Self.unwhole("portolan_response", response, of: function, isNeeded: true)
         // That an error is missing is ORDER-11's.
-        case .failure(let error): return word("portolan_error", error, isNeeded: false)
+        case .failure(let error): Self.unwhole("portolan_error", error, of: function, isNeeded: false)
         case .redirect(let change, let response):
-            return word("portolan_change", change, isNeeded: true) + word("portolan_response", response, isNeeded: false)
-        case .challenge(let challenge): return word("portolan_challenge", challenge, isNeeded: true)
-        case .trailers(nil): return ["\(function): the fields are counted, and can't be read"]
-        default: return []
+            Self.unwhole("portolan_change", change, of: function, isNeeded: true)
+                + Self.unwhole("portolan_response", response, of: function, isNeeded: false)
+        case .challenge(let challenge): Self.unwhole("portolan_challenge", challenge, of: function, isNeeded: true)
+        case .trailers(nil): ["\(function): the fields are counted, and can't be read"]
+        default: []
         }
+    }
+
+    /// - Parameter place: what was given it, for the lines.
+    fileprivate static func unwhole<Value: WholeOrNot>(_ what: String, _ given: Given<Value>, of place: String, isNeeded: Bool) -> [String]
+    {
+        switch given {
+        case .whole(let value): value.unreadable.map { "\(place): \($0) can't be read" }
+        case .missing: isNeeded ? ["\(place) was given no \(what)"] : []
+        case .short(let size): ["\(place) was given a \(what) of size \(size); set it with sizeof"]
+        case .unreadable: ["\(place) was given a \(what) that can't be read"]
+        }
+    }
+}
+
+/// A structure that points at others.
+private protocol WholeOrNot {
+    /// What of it is counted or pointed at, and is not there.
+    var unreadable: [String] { get }
+}
+
+extension GivenResponse: WholeOrNot {}
+extension GivenChange: WholeOrNot {}
+
+extension GivenError: WholeOrNot {
+    var unreadable: [String] {
+        [("the domain", domain), ("the message", message)].filter { $1.isUnreadable }.map(\.0)
+    }
+}
+
+extension GivenChallenge: WholeOrNot {
+    var unreadable: [String] {
+        [("the protocol", protocolName), ("the host", host), ("the realm", realm)].filter { $1.isUnreadable }.map(\.0)
     }
 }

@@ -63,7 +63,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("ERR-05") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            let (user, password) = ("judge-u5er", "judge-s3cret")
+            let (user, password) = Trial.wrongCredential
             var judged = 0
             for load in try trial.loads(.any) {
                 guard let request = try trial.request(of: load, user: user, password: password, to: instance) else { continue }

@@ -65,8 +65,7 @@ extension ConformanceCheck {
     private typealias OneLoad = (Int) throws(Unjudged) -> Void
     private typealias Rounds = (ConformanceLoad, JudgedInstance, OneLoad) throws(Unjudged) -> Void
 
-    /// Fails where each round of loads leaves more of the heap in use than the one before, for every load of it. What comes and goes, or grows
-    /// once, is no leak.
+    /// Fails where each round of loads of a URL leaves more of the heap in use than the one before.
     private static func flat(
         _ id: String, _ scenario: ConformanceRule.Scenario, _ what: String, longestRound: Int = 200,
         _ judge: @escaping @Sendable (Trial, Rounds) throws(Unjudged) -> Void
@@ -81,7 +80,7 @@ extension ConformanceCheck {
                     try perform(index)
                 }
                 let perLoad = (MonotonicTime.now - start) / 20
-                let length = min(longestRound, Int(budget / (perLoad * (roundCount + 2))))
+                let length = min(longestRound, Int(budget / (perLoad * (Trial.roundCount + 2))))
                 guard length >= smallestRound else {
                     throw Unjudged(
                         "one of the \(what) of '\(load.url)' takes \(Words.time(perLoad)), too long for many; --timeout gives more")
@@ -91,29 +90,41 @@ extension ConformanceCheck {
                 let end = MonotonicTime.now + .milliseconds(100)
                 for index in 0..<500 where MonotonicTime.now < end { try perform(index) }
                 instance.keepFew(since: kept)
-                // What the URL before has left goes in the course of a round, and would hide what this one leaves.
-                for index in 0..<length { try perform(index) }
-                var before = ProcessCensus.settledHeapBytes()
-                var least = Int.max
-                var round = 0
-                // For less than the smallest block of each load it is looked at up to three times as long: what another thread frees stays in that thread's
-                // cache for a while (glibc.malloc.tcache_count), which grows for some rounds on a busy machine.
-                let hasTime = { MonotonicTime.now - start < budget }
-                while round < roundCount || (least < length * 32 && round < roundCount * 3 && hasTime()) {
-                    for index in 0..<length { try perform(index) }
-                    let now = ProcessCensus.settledHeapBytes()
-                    (least, before, round) = (min(least, now - before), now, round + 1)
-                    // Every eighth load leaves the smallest block that there is (32 bytes): less is no leak of loads, and it will not become more.
-                    if least < length * 4 { return }
-                }
-                trial.fail(
-                    "'\(load.url)': each of \(round) rounds of \(length) \(what) left \(least) bytes of the heap in use at least, about \(least / length) each"
-                )
+                guard let left = try Trial.heapGrowth(ofRoundsOf: length, until: start + budget, perform) else { return }
+                trial.fail("'\(load.url)': each of \(left.rounds) rounds of \(length) \(what) left \(left.memory)")
             }
         }
     }
 
-    private static let (smallestRound, roundCount) = (40, 5)
+    private static let smallestRound = 40
+}
+
+extension Trial {
+    static let roundCount = 5
+
+    /// What each round of `length` turns leaves of the heap in use, for a finding; `nil` where one leaves as much as nothing. What comes and goes, or grows
+    /// once, is no leak.
+    ///
+    /// - Parameter end: of looking longer, on `MonotonicTime`, than ``roundCount`` rounds.
+    static func heapGrowth(
+        ofRoundsOf length: Int, until end: Duration, _ perform: (Int) throws(Unjudged) -> Void
+    ) throws(Unjudged) -> (rounds: Int, memory: String)? {
+        // What came before goes in the course of a round, and would hide what this one leaves.
+        for index in 0..<length { try perform(index) }
+        var before = ProcessCensus.settledHeapBytes()
+        var least = Int.max
+        var round = 0
+        // For less than the smallest block of each turn it is looked at up to three times as long: what another thread frees stays in that thread's
+        // cache for a while (glibc.malloc.tcache_count), which grows for some rounds on a busy machine.
+        while round < roundCount || (least < length * 32 && round < roundCount * 3 && MonotonicTime.now < end) {
+            for index in 0..<length { try perform(index) }
+            let now = ProcessCensus.settledHeapBytes()
+            (least, before, round) = (min(least, now - before), now, round + 1)
+            // Every eighth turn leaves the smallest block that there is (32 bytes): less is no leak of turns, and it will not become more.
+            if least < length * 4 { return nil }
+        }
+        return (round, "\(least) bytes of the heap in use at least, about \(least / length) each")
+    }
 }
 
 extension Trial {

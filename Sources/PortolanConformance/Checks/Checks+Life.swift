@@ -121,16 +121,27 @@ extension ConformanceCheck {
         ConformanceCheck("LIFE-07", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
             let loads = try trial.loads(.any)
+            let requests = try loads.map { load throws(Unjudged) in (try trial.request(load.url), Trial.script(for: load)) }
+            var others: [Request] = []
+            for load in loads {
+                // What is not there may be refused. `try?` because a text that is no URL never reaches a plugin.
+                guard let request = try? trial.request(load.url + "/%FF?judge"), try trial.handler(for: request, of: instance) != nil else {
+                    continue
+                }
+                others.append(request)
+            }
             func cycle(_ start: Bool) throws(Unjudged) {
-                for load in loads {
-                    let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                for (request, script) in requests {
+                    let made = try trial.make(request, of: instance, script)
                     if start { try made.start() }
                     made.stop()
                     guard made.waitUntilIdle(trial.shortPatience) else {
-                        throw Unjudged("'\(load.url)' did not end after a stop (LIFE-06)")
+                        throw Unjudged("\(request.url.shortDescription) did not end after a stop (LIFE-06)")
                     }
                     made.destroy()
                 }
+                guard !start else { return }
+                for request in others { try trial.make(request, of: instance, ClientScript()).destroy() }
             }
             try trial.followAll(loads, of: instance)
             for (what, start) in [("destroyed without a start, or refused", false), ("destroyed right after a stop", true)] {
@@ -138,6 +149,15 @@ extension ConformanceCheck {
                     for _ in 0..<4 { try cycle(start) }
                 }
                 trial.fail(left.map { "loads that were \(what): \($0)" })
+                let kept = instance.keepAll()
+                try cycle(start)
+                instance.keepFew(since: kept)
+                let growth = try Trial.heapGrowth(ofRoundsOf: 40, until: MonotonicTime.now + trial.shortPatience) { _ throws(Unjudged) in
+                    try cycle(start)
+                }
+                if let growth {
+                    trial.fail("each of \(growth.rounds) rounds of 40 loads of each URL that were \(what), left \(growth.memory)")
+                }
             }
             instance.end()
         },
@@ -211,7 +231,7 @@ extension ConformanceCheck {
                 let request = try trial.request(load.url)
                 let known = try trial.known(load, request, of: instance)
                 var script = known.script
-                script.answer = { $0 < 3 ? .use(user: "judge-u5er", password: "judge-s3cret") : .cancel }
+                script.answer = { $0 < 3 ? Trial.wrongAnswer : .cancel }
                 _ = try trial.perform(request, of: instance, script)
                 let record = try trial.settled(request, of: instance, known.script)
                 // Only what has a digest is said to have the same bytes each time.

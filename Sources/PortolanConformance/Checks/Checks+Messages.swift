@@ -15,12 +15,17 @@ extension ConformanceCheck {
             try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
                 let record = try trial.perform(request, of: instance, Trial.script(for: load))
                 _ = try record.placeOfRedirect(load)
-                for case .redirect(let change, let response) in record.calls.map(\.call) {
-                    // One without a URL leads to where the response's Location does, and what a peer wrote breaks no rule (client.h).
-                    guard let url = change.value?.url, url.bytes != nil || response.value == nil else { continue }
-                    // `try?` because only whether it parses is asked.
-                    let parses = url.text.map { (try? URLRecord(parsing: $0)) != nil } ?? false
-                    if !parses { trial.fail("'\(load.url)' is redirected to \(url.quoted), which is no absolute URL") }
+                for call in record.calls {
+                    guard case .redirect(let change, _) = call.call, let target = call.redirectTarget(from: request) else { continue }
+                    switch target {
+                    case .url: break
+                    // What a peer wrote breaks no rule (client.h).
+                    case .malformed(let reason):
+                        if change.value?.url.bytes != nil { trial.fail("'\(load.url)' is redirected, and \(reason)") }
+                    case .noRedirect, .unnamed:
+                        trial.fail(
+                            "'\(load.url)' is redirected without a URL, and without a response that has a redirect's status and a Location")
+                    }
                 }
             }
         },
@@ -75,17 +80,15 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("REDIR-04") { trial throws(Unjudged) in
-            let (user, password) = ("judge-u5er", "judge-s3cret")
+            let (user, password) = Trial.wrongCredential
             var isJudged = false
             try trial.eachLoad(.redirects) { load, _, instance throws(Unjudged) in
                 guard let request = try trial.request(of: load, user: user, password: password, to: instance) else { return }
                 let record = try trial.perform(request, of: instance, Trial.script(for: load))
-                for case .redirect(let change, _) in record.calls.map(\.call) {
+                for target in record.redirectTargets(from: request) {
                     isJudged = true
-                    let url = String(decoding: change.value?.url.bytes ?? [], as: UTF8.self)
-                    // `try?` because a URL that does not parse is REDIR-01's. What is relative keeps them, by the URL Standard.
-                    let isElsewhere = (try? URLRecord(parsing: url)).map { !$0.hasSameOrigin(as: request.url) } ?? true
-                    if isElsewhere, url.contains(password) {
+                    // One that does not parse is REDIR-01's, and one of the same origin may keep them, by the URL Standard.
+                    if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.description.contains(password) {
                         trial.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
                     }
                 }

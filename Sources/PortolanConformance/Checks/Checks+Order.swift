@@ -69,12 +69,8 @@ extension ConformanceCheck {
                 for (index, event) in whole.enumerated() where seen.insert(event.call.function).inserted {
                     var script = Trial.script(for: load)
                     script.stopsAt = index
-                    let made = try trial.make(request, of: instance, script)
-                    try made.start()
-                    if made.waitUntilIdle(trial.shortPatience) {
-                        made.destroy()
-                    } else {
-                        trial.fail("'\(load.url)' did not come to rest after it was stopped from within \(event.call.function)")
+                    if try trial.settled(request, of: instance, script) == nil {
+                        return trial.fail("'\(load.url)' did not come to rest after it was stopped from within \(event.call.function)")
                     }
                 }
             }
@@ -108,7 +104,7 @@ extension ConformanceCheck {
                 if !isTold { throw Unjudged.other("'\(load.url)' tells of nothing that it sends") }
             }
         },
-        eachLoad("ORDER-10", beside: [.fields]) { record in
+        eachLoad("ORDER-10", beside: [.fields, .policies]) { record in
             record.calls.contains(where: \.isConfirmation) ? ["it confirmed a stored response, and none was offered"] : []
         },
         eachLoad("ORDER-11") { record in
@@ -174,6 +170,8 @@ extension ConformanceCheck {
         case otherEnds(withStops: Bool)
         /// The same with fields of the request.
         case fields
+        /// The same with each cache policy.
+        case policies
         /// Those of the same URLs with each of some bytes at their end that no line of text has.
         case marks
     }
@@ -198,6 +196,7 @@ extension ConformanceCheck {
                 case .pauses: try? trial.eachVariant(of: scenario, pausing: true, tell)
                 case .otherEnds(let withStops): try? trial.eachOtherEnd(withStops: withStops, tell)
                 case .fields: try? trial.eachVariant(of: scenario, fields: fields, tell)
+                case .policies: try? trial.eachVariant(of: scenario, policies: CachePolicy.allCases, tell)
                 case .marks: try? trial.eachVariant(of: scenario, marks: marks, tell)
                 }
             }

@@ -155,39 +155,81 @@ extension ConformanceCheck {
             guard RefusingSystem.serve(resource, to: try trial.library()) else {
                 throw Unjudged("it does not apply: the library asks the system for no \(noun)")
             }
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let script = Trial.script(for: load)
-                _ = try trial.perform(request, of: instance, script)
-                RefusingSystem.count()
-                let alone = LoadResult(try trial.perform(request, of: instance, script))
-                let count = RefusingSystem.callCount
-                guard count > 0 else { throw Unjudged.other("'\(load.url)' asks the system for no \(noun)") }
-                let before = ProcessCensus.taken()
-                for place in 1...min(count, 100) {
-                    for last in [place, Int.max - 1] {
-                        try trial.keepsTime()
-                        RefusingSystem.refuse(place...last)
-                        defer { RefusingSystem.count() }
-                        let words =
-                            last == place ? "where \(noun) \(place) is refused" : "where each \(noun) from the \(place). on is refused"
-                        let made: JudgedLoad
-                        do throws(Unjudged) {
-                            made = try trial.make(request, of: instance, script)
-                        } catch {
-                            // It does not take the request then, which is an answer.
-                            continue
-                        }
-                        try made.start()
-                        guard let record = trial.settled(made, within: trial.patience) else {
-                            return trial.fail("'\(load.url)' did not end \(words)")
-                        }
-                        trial.expect(record, alone, "'\(load.url)'", words)
+            var reason: Unjudged?
+            do throws(Unjudged) {
+                try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+                    _ = try trial.perform(request, of: instance, Trial.script(for: load))
+                    let before = ProcessCensus.taken()
+                    guard try trial.expectAnswers(where: noun, isRefusedTo: load, "", { instance }, { _ in }) else {
+                        throw Unjudged.other("'\(load.url)' asks the system for no \(noun)")
                     }
+                    let left = ProcessCensus.settledAdditions(since: before, within: .seconds(1))
+                    trial.fail(left.map { "'\(load.url)', where \(noun)s are refused: \($0)" })
                 }
-                let left = ProcessCensus.settledAdditions(since: before, within: .seconds(1))
-                trial.fail(left.map { "'\(load.url)', where \(noun)s are refused: \($0)" })
+            } catch {
+                reason = error
+            }
+            // … and what is made once: in init, or for the first load.
+            var isJudged = false
+            for load in try trial.loads(.succeeds) where trial.areAllIdle && trial.findings.isEmpty {
+                let plugin = try trial.plugin()
+                let isAsked = try trial.expectAnswers(where: noun, isRefusedTo: load, ", of a new instance,") { () throws(Unjudged) in
+                    switch try JudgedInstance.start(plugin, trial.configuration(), on: trial.bench) {
+                    case .started(let instance): instance
+                    case .refused: nil
+                    }
+                } _: {
+                    $0.end()
+                }
+                isJudged = isJudged || isAsked
+            }
+            if let reason, trial.findings.isEmpty, !isJudged || !reason.isOther { throw reason }
+        }
+    }
+}
+
+extension Trial {
+    /// Performs a load, each time in what `instance` gives for it, with each thing refused that it and its instance ask the system for.
+    ///
+    /// - Parameters:
+    ///   - instance: `nil` where it refuses to start, which is an answer.
+    ///   - end: called with the instance when its load is over.
+    /// - Returns: whether it asks for any.
+    fileprivate func expectAnswers(
+        where noun: String, isRefusedTo load: ConformanceLoad, _ circumstances: String, _ instance: () throws(Unjudged) -> JudgedInstance?,
+        _ end: (JudgedInstance) -> Void
+    ) throws(Unjudged) -> Bool {
+        let (request, script) = (try request(load.url), Self.script(for: load))
+        RefusingSystem.count()
+        guard let first = try instance() else { return false }
+        let usual = LoadResult(try perform(request, of: first, script))
+        end(first)
+        let count = RefusingSystem.callCount
+        for place in 1..<min(count, 100) + 1 {
+            for last in [place, Int.max - 1] {
+                try keepsTime()
+                RefusingSystem.refuse(place...last)
+                defer { RefusingSystem.count() }
+                let words = last == place ? "where \(noun) \(place) is refused" : "where each \(noun) from the \(place). on is refused"
+                guard let instance = try instance() else { continue }
+                let made: JudgedLoad
+                do throws(Unjudged) {
+                    made = try make(request, of: instance, script)
+                } catch {
+                    // It does not take the request then, which is an answer.
+                    end(instance)
+                    continue
+                }
+                try made.start()
+                guard let record = settled(made, within: patience) else {
+                    fail("'\(load.url)'\(circumstances) did not end \(words)")
+                    return true
+                }
+                end(instance)
+                expect(record, usual, "'\(load.url)'\(circumstances)", words)
             }
         }
+        return count > 0
     }
 }
 

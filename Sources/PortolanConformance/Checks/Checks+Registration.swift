@@ -40,13 +40,16 @@ extension ConformanceCheck {
                     continue
                 }
                 refusals += 1
-                let before = ProcessCensus.taken()
-                for _ in 0..<3 {
-                    if case .started(let instance) = try JudgedInstance.start(plugin, configuration, on: trial.bench) {
-                        instance.end()
-                    }
+                func startAgain() throws(Unjudged) {
+                    if case .started(let instance) = try JudgedInstance.start(plugin, configuration, on: trial.bench) { instance.end() }
                 }
+                let before = ProcessCensus.taken()
+                for _ in 0..<3 { try startAgain() }
                 trial.fail(ProcessCensus.settledAdditions(since: before, within: .milliseconds(500)))
+                let growth = try Trial.heapGrowth(ofRoundsOf: 40, until: MonotonicTime.now + trial.shortPatience) { _ throws(Unjudged) in
+                    try startAgain()
+                }
+                if let growth { trial.fail("each of \(growth.rounds) rounds of 40 refusals left \(growth.memory)") }
             }
             if refusals == 0 { throw Unjudged("no configuration was found that it refuses (REG-06)") }
         },

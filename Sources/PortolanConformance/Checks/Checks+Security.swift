@@ -18,12 +18,11 @@ extension ConformanceCheck {
             try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
                 let record = try trial.perform(request, of: instance, Trial.script(for: load))
                 _ = try record.placeOfRedirect(load)
-                for case .redirect(let change, _) in record.calls.map(\.call) {
-                    // `try?` because a URL that does not parse is REDIR-01's.
-                    guard let text = change.value?.url.text, let url = try? URLRecord(parsing: text) else { continue }
+                // One that does not parse is REDIR-01's.
+                for case .url(let url) in record.redirectTargets(from: request) {
                     if !RedirectPolicy().allows(url, from: request.url) {
                         trial.fail(
-                            "'\(load.url)' is redirected to '\(text)': hosts follow no such redirect unless their RedirectPolicy says so")
+                            "'\(load.url)' is redirected to '\(url)': hosts follow no such redirect unless their RedirectPolicy says so")
                     }
                 }
             }

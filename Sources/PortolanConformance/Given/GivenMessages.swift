@@ -68,6 +68,18 @@ struct GivenChange: Hashable, Sendable {
     /// Of the properties that it replaces or removes.
     let propertyNames: [GivenText]?
 
+    /// What of it is counted or pointed at, and is not there.
+    var unreadable: [String] {
+        var found = [("the URL", url), ("the method", method)].filter { $1.isUnreadable }.map(\.0)
+        if let fields {
+            if fields.contains(where: { $0.name.isUnreadable || $0.value.isUnreadable }) { found.append("the text of a field") }
+        } else {
+            found.append("the list of fields")
+        }
+        if propertyNames?.contains(where: \.isUnreadable) ?? true { found.append("the list of properties") }
+        return found
+    }
+
     init(_ change: portolan_change) {
         unsafe (url, method) = (GivenText(change.url), GivenText(change.method))
         unsafe fields = GivenField.list(change.fields, change.field_count)

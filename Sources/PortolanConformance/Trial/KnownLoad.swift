@@ -25,7 +25,10 @@ extension Trial {
         KnownLoad(load: load, request: request, result: LoadResult(try perform(request, of: instance, Self.script(for: load))))
     }
 
-    /// Starts `count` loads, one after another of `known`, each of which waits at its first event for the others, up to two seconds; one that lets a
+    /// How long loads wait for each other at most.
+    static let timeToGather = Duration.seconds(2)
+
+    /// Starts `count` loads, one after another of `known`, each of which waits at its first event for the others, for ``timeToGather``; one that lets a
     /// few begin at a time waits no longer.
     func together(
         _ known: [KnownLoad], _ count: Int, of instance: JudgedInstance, arrange: (inout ClientScript) -> Void = { _ in }
@@ -48,7 +51,7 @@ extension Trial {
             }
             return (known: one, made: try make(one.request, of: instance, script))
         }
-        begun.withLock { $0.gate = MonotonicTime.now + .seconds(2) }
+        begun.withLock { $0.gate = MonotonicTime.now + Self.timeToGather }
         for one in together { try one.made.start() }
         return together
     }

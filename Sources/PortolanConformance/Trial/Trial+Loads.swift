@@ -126,11 +126,10 @@ extension Trial {
         while records.count <= 20 {
             let record = try perform(request, of: instance, script ?? Self.script(for: load), within: limit)
             records.append(record)
-            // `try?` because a URL that does not parse is REDIR-01's.
-            guard let text = record.redirect?.url.text, let next = try? self.request(text),
-                try handler(for: next, of: instance) != nil
+            guard let redirect = record.calls.first(where: \.isTakenRedirect), case .url(let url) = redirect.redirectTarget(from: request),
+                try handler(for: Request(url: url), of: instance) != nil
             else { break }
-            request = next
+            request = Request(url: url)
         }
         return records
     }

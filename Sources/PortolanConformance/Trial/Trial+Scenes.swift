@@ -100,6 +100,14 @@ extension Trial {
         return settled(made, within: shortPatience)
     }
 
+    /// What came of a load that was started; `nil` where it does not end within a second. It is stopped then.
+    private func endedSoon(_ made: JudgedLoad) -> LoadRecord? {
+        let isOver = made.waitUntilIdle(shortPatience)
+        if !isOver { made.stop() }
+        let record = settled(made, within: shortPatience)
+        return isOver ? record : nil
+    }
+
     /// What came of a load that is stopped while its question waits; `nil` where it does not come to rest within a second.
     func stoppedWaiting(_ request: Request, of instance: JudgedInstance, _ script: ClientScript) throws(Unjudged) -> LoadRecord? {
         var script = script
@@ -168,32 +176,32 @@ extension Trial {
         return record
     }
 
-    /// Calls `body` with what comes of each load with `fields`, pauses and each of `marks` at the end of its URL, as far as that is a URL that a handler takes.
+    /// Calls `body` with what comes of each load with `fields`, pauses, each of `policies`, and each of `marks` at the end of its URL, as far as that is a URL
+    /// that a handler takes.
     /// One that takes more than a second is stopped, and not looked at.
     func eachVariant(
-        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], pausing: Bool = false,
-        _ body: (ConformanceLoad, LoadRecord) -> Void
+        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], policies: [CachePolicy] = [.useProtocol],
+        pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
     ) throws(Unjudged) {
         let instance = try instance()
         for load in try loads(scenario) {
-            for mark in marks {
+            for (mark, policy) in marks.flatMap({ mark in policies.map { (mark, $0) } }) {
                 // `try?` because a text that is no URL never reaches a plugin.
                 guard var request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
                 for field in fields { request.fields[field.name] = field.value }
+                request.cachePolicy = policy
                 var script = Self.script(for: load)
                 if pausing { script.pauses = .each }
                 let made = try make(request, of: instance, script)
                 try made.start()
-                let isOver = made.waitUntilIdle(shortPatience)
-                if !isOver { made.stop() }
-                if let record = settled(made, within: shortPatience), isOver { body(load, record) }
+                if let record = endedSoon(made) { body(load, record) }
             }
         }
         if areAllIdle { instance.end() }
     }
 
     /// Calls `body` with what comes of loads that are not answered as their manifest has it: questions cancelled, without a credential or answered wrong, and
-    /// redirects not taken. One that does not come to rest is another rule's.
+    /// redirects not taken. One that takes more than a second is stopped, and not looked at.
     ///
     /// - Parameter withStops: also of loads that never begin, or are stopped while a question waits.
     func eachOtherEnd(withStops: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(Unjudged) {
@@ -206,8 +214,7 @@ extension Trial {
                 body(load, made.record)
             }
             if load.tags.contains(.challenges) {
-                let wrong = ClientScript.ChallengeAnswer.use(user: "judge-u5er", password: "judge-s3cret")
-                let answers: [[ClientScript.ChallengeAnswer]] = [[.cancel], [.without], [wrong, wrong, .cancel]]
+                let answers: [[ClientScript.ChallengeAnswer]] = [[.cancel], [.without], [Self.wrongAnswer, Self.wrongAnswer, .cancel]]
                 scripts += answers.map { answers in
                     var script = Self.script(for: load)
                     script.answer = { answers[min($0, answers.count - 1)] }
@@ -232,7 +239,7 @@ extension Trial {
                     _ = made.client.waitUntilHeld(atMost: shortPatience)
                     made.stop()
                 }
-                if let record = settled(made, within: shortPatience) { body(load, record) }
+                if let record = endedSoon(made) { body(load, record) }
             }
         }
         if areAllIdle { instance.end() }
@@ -268,6 +275,10 @@ extension Trial {
         script.body = pieces
         return (request, script)
     }
+
+    /// A credential that nobody has.
+    static let wrongCredential = (user: "judge-u5er", password: "judge-s3cret")
+    static let wrongAnswer = ClientScript.ChallengeAnswer.use(user: wrongCredential.user, password: wrongCredential.password)
 
     /// A body in pieces of several sizes.
     static let pieces: [[UInt8]] = (0..<7).map { piece in [UInt8](repeating: UInt8(piece + 65), count: 1 + piece * 1000) }

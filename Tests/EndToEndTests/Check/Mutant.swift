@@ -55,10 +55,12 @@ struct Judgement: Decodable {
     /// The checks that found something.
     var found: [String] { results.filter(\.isFound).map(\.id) }
 
-    /// - Parameter timeout: of each check, in seconds; ten thousand loads take their time.
-    init(of library: URL, level: Int, timeout: Int? = nil) throws {
+    /// - Parameters:
+    ///   - jobs: at once; more than processors where what is judged mostly waits.
+    ///   - timeout: of each check, in seconds; ten thousand loads take their time.
+    init(of library: URL, level: Int, jobs: Int = 4, timeout: Int? = nil) throws {
         let outcome = try Program().run(
-            "check", library.path, "--level", String(level), "--json", "--jobs", "4", "--timeout",
+            "check", library.path, "--level", String(level), "--json", "--jobs", String(jobs), "--timeout",
             String(timeout ?? (level > 3 ? 40 : 12)))
         self = try JSONDecoder().decode(Self.self, from: outcome.output)
         let fails = results.contains { ["failed", "crashed", "hung"].contains($0.verdict) }

@@ -22,6 +22,14 @@ struct MutantTests {
         }
     }
 
+    /// A peer may think for longer than a stopped load is given to come to rest.
+    @Test func aPluginWhoseLoadsAreSlowPasses() throws {
+        let judgement = try Judgement(
+            of: Mutant.folder.appendingPathComponent("slow.plugin.json"), level: max(3, Mutant.level ?? 0), jobs: 16)
+        #expect(judgement.found.filter { $0 != "CAN-05" && $0 != "DESC-10" } == [])
+        #expect(judgement.results.count { $0.verdict == "passed" } > 130)
+    }
+
     @Test func aBindingThatKeepsItsRulePasses() throws {
         let program = try Program()
         #expect(try program.run("new", "plugin", "sum", "--language", "binding").status == 0)

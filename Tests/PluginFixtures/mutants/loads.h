@@ -413,6 +413,16 @@ static void serve_hang(subject_load *load) {
 #endif
 }
 
+/* As of a peer that thinks for over a second between its response and the body. */
+static void serve_slow(subject_load *load) {
+    size_t length = compose(load);
+    if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
+    struct pollfd waiting = { .fd = load->pipe[0], .events = POLLIN };
+    if (poll(&waiting, 1, SLOW) > 0) return;
+    if (deliver_bytes(load, load->text, length) == PORTOLAN_STOPPED) return;
+    finish(load);
+}
+
 static void serve_cut(subject_load *load) {
     if (respond(load, 20) == PORTOLAN_STOPPED) return;
     if (load->client->did_load(load->client, "half of it", 10) == PORTOLAN_STOPPED) return;
@@ -441,6 +451,7 @@ static void run(void *pointer) {
     else if (is_host(load, "nest")) serve_nest(load);
     else if (is_host(load, "thread")) serve_thread(load);
     else if (is_host(load, "hang")) serve_hang(load);
+    else if (is_host(load, "slow")) serve_slow(load);
     else if (is_host(load, "cut")) serve_cut(load);
     else fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "://text/NAME");
 #ifdef LOAD_01

@@ -8,6 +8,7 @@
  *   subject://missing     fails                        subject://cut        fails after half of its body
  *   subject://nest        gives what data:,inner gives    subject://thread/NAME   greets, by a thread of its own
  *   subject://ask         wants judge and s3cret, then greets
+ *   subject://slow/NAME   greets after more than a second, as subject-events://slow does, which the manifest does not name
  *   subject-events:       the same text, echo, redirect, ask, nest and missing, event-driven, large, which is 2 MiB, and
  *                         wait, which has a timer and a descriptor watched */
 #define _GNU_SOURCE
@@ -36,7 +37,7 @@
 #endif
 #define SCHEME "subject"
 
-enum { BYTES = 4096 };
+enum { BYTES = 4096, SLOW = 1200 };
 
 typedef struct subject_plugin {
     portolan_host *host;
@@ -200,6 +201,9 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 #ifdef LIFE_07
     load->descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
 #endif
+#ifdef LIFE_07b
+    load->shared = malloc(24);
+#endif
 #ifdef LIFE_08
     if (last_request && last_request->path.length > 1000000) abort();
     last_request = request;
@@ -241,6 +245,9 @@ static void destroy(void *pointer) {
     close(load->pipe[1]);
 #ifdef LIFE_05
     munmap(load->shared, 4096);
+#endif
+#ifdef LIFE_07b
+    if (load->is_started) free(load->shared);
 #endif
     free(load);
 }
@@ -333,7 +340,7 @@ static int32_t is_cache_equivalent(void *plugin UNUSED, const portolan_request *
 
 /* ---- the instance ---- */
 
-static UNUSED void *refuse(portolan_refusal *refusal, portolan_string message) {
+static void *refuse(portolan_refusal *refusal, portolan_string message) {
     portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_REQUEST, .message = message };
     refusal->give(refusal, &error);
     return NULL;
@@ -362,12 +369,19 @@ static void begin_sleeper(void) {
 }
 #endif
 
-static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
+#ifdef FAULT_03b
+static void *begin_elsewhere(void *plugin) { return plugin; }
+#endif
+
+static void *init(portolan_host *host, portolan_refusal *refusal) {
     const portolan_property *greeting = portolan_find_property(host->settings, host->setting_count, PORTOLAN_STRING("greeting"));
 #ifdef REG_03
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return NULL;
 #endif
     if (greeting && greeting->kind != PORTOLAN_KIND_TEXT) {
+#ifdef REG_03b
+        leak();
+#endif
 #if defined(REG_06)
         greeting = NULL;
 #elif defined(REG_06b)
@@ -403,6 +417,14 @@ static void *init(portolan_host *host, portolan_refusal *refusal UNUSED) {
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return NULL;
 #endif
     subject_plugin *plugin = calloc(1, sizeof *plugin);
+#ifndef FAULT_01b
+    if (!plugin) return refuse(refusal, PORTOLAN_STRING("there is no memory"));
+#endif
+#ifdef FAULT_03b
+    pthread_t first;
+    if (pthread_create(&first, NULL, begin_elsewhere, plugin) != 0) abort();
+    pthread_join(first, NULL);
+#endif
     plugin->host = host;
     plugin->nested = host->extension(host, PORTOLAN_NESTED);
     plugin->watch = host->extension(host, PORTOLAN_WATCH);

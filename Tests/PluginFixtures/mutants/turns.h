@@ -104,7 +104,9 @@ static portolan_flow next_of_nest(subject_load *load) {
     return PORTOLAN_STOPPED;
 }
 
-/* A wait of five milliseconds, a byte that goes through the load's sockets, and the end: all told by the host. */
+static int waits(const subject_load *load) { return is_host(load, "wait") || is_host(load, "slow"); }
+
+/* A wait, a byte that goes through the load's sockets, and the end: all told by the host. */
 static portolan_flow next_of_wait(subject_load *load) {
     const portolan_watch_table *watch = load->plugin->watch;
     portolan_client *client = load->client;
@@ -116,7 +118,7 @@ static portolan_flow next_of_wait(subject_load *load) {
 #ifdef WATCH_02b
         watch->set_timer(client, PORTOLAN_TIMER_LIMIT, 1);
 #endif
-        watch->set_timer(client, 0, 5);
+        watch->set_timer(client, 0, is_host(load, "slow") ? SLOW : 5);
         int32_t problem = watch->watch(client, load->pipe[0], PORTOLAN_READABLE);
 #ifndef FAULT_07b
         if (problem > 0) {
@@ -197,9 +199,21 @@ static portolan_flow next(subject_load *load) {
     portolan_client *client = load->client;
     int stage = load->stage++;
     if (stage == 0 && is_host(load, "redirect")) {
-        portolan_change to = { .size = sizeof to, .url = PORTOLAN_TEXT(SCHEME "-events://text/there") };
+        /* Where its Location leads: to subject-events://text/there. */
+        static const portolan_field location = { PORTOLAN_TEXT("Location"),
+#ifdef SEC_03c
+                                                 PORTOLAN_TEXT("file:///etc/hostname") };
+#else
+                                                 PORTOLAN_TEXT("//text/there") };
+#endif
+        portolan_change to = { .size = sizeof to };
         portolan_response response = response_of(0);
         response.status = status_of(load);
+        response.fields = &location;
+        response.field_count = 1;
+#ifdef REDIR_01b
+        response.field_count = 0;
+#endif
         portolan_flow flow = client->was_redirected(client, &to, &response);
 #ifdef REDIR_06
         if (flow == PORTOLAN_PAUSE) return PORTOLAN_CONTINUE;
@@ -213,7 +227,7 @@ static portolan_flow next(subject_load *load) {
         return client->did_receive_challenge(client, &load->challenge, NULL);
     }
     if (is_host(load, "nest")) return next_of_nest(load);
-    if (is_host(load, "wait")) return next_of_wait(load);
+    if (waits(load)) return next_of_wait(load);
     if (stage <= 1 && !load->has_responded) {
         load->has_responded = 1;
         load->stage = 2;
@@ -289,11 +303,11 @@ static void start(void *pointer) {
 #ifdef THREAD_02
     of_this_thread = load;
 #endif
-    if ((is_host(load, "nest") && !load->plugin->nested) || (is_host(load, "wait") && !load->plugin->watch)) {
+    if ((is_host(load, "nest") && !load->plugin->nested) || (waits(load) && !load->plugin->watch)) {
         load->is_over = 1;
         return fail(load, PORTOLAN_ERROR_UNSUPPORTED_SCHEME, "the host does not offer the extension for it");
     }
-    if (!is_host(load, "nest") && !is_host(load, "wait") && !is_host(load, "text") && !is_host(load, "large") && !is_host(load, "huge") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
+    if (!is_host(load, "nest") && !waits(load) && !is_host(load, "text") && !is_host(load, "large") && !is_host(load, "huge") && !is_host(load, "echo") && !is_host(load, "ask") && !is_host(load, "redirect")) {
         load->is_over = 1;
         return fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "-events://text/NAME");
     }
