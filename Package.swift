@@ -180,7 +180,7 @@ let package = Package(
         .testTarget(name: "ServerSupportTests", dependencies: ["ServerSupport"], swiftSettings: strict),
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "ServerSupport", "TestThreads"],
+            name: "EndToEndTests", dependencies: ["PortolanCLI", "PortolanConformance", "PortolanPlugins", "ServerSupport", "TestThreads"],
             swiftSettings: strict),
     ] + benchmarks,
     cLanguageStandard: .c11

@@ -116,7 +116,7 @@ import Testing
 /// How ``StubHandler`` breaks a rule.
 enum Flaw: String, CaseIterable, Sendable {
     case finishesTwice, tellsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, tellsOfBytesFirst, takesNothing
-    case isDifferentEachTime, ignoresStopped, canonicalIsGET
+    case isDifferentBesideOthers, ignoresStopped, canonicalIsGET
 
     var rule: String {
         switch self {
@@ -128,7 +128,7 @@ enum Flaw: String, CaseIterable, Sendable {
         case .showsThePassword: "ERR-05"
         case .tellsOfBytesFirst: "ORDER-01"
         case .takesNothing: "CAN-01"
-        case .isDifferentEachTime: "LIFE-09"
+        case .isDifferentBesideOthers: "LIFE-09"
         case .ignoresStopped: "FLOW-06"
         case .canonicalIsGET: "CANON-02"
         }
@@ -172,7 +172,7 @@ private final class StubLoad: ProtocolLoad {
     private let client: any ProtocolClient
     private let flaw: Flaw?
     private let state = Monitor((isStopped: false, mayGoOn: false))
-    private static let count = Atomic(1000)
+    private static let running = Atomic(0)
 
     init(_ request: Request, _ client: any ProtocolClient, _ flaw: Flaw?) {
         (self.request, self.client, self.flaw) = (request, client, flaw)
@@ -204,7 +204,9 @@ private final class StubLoad: ProtocolLoad {
         if flaw == .tellsOfBytesFirst { guard goesOn(deliver("!")) else { return } }
         let response = Response(url: request.url, mimeType: MIMEType(parsing: "text/plain"), expectedLength: flaw == .isShort ? 13 : 12)
         guard goesOn(client.didReceive(response, storage: .allowed)) else { return }
-        let run = flaw == .isDifferentEachTime ? "\(Self.count.add(1, ordering: .relaxed).newValue)" : "ABCD"
+        let isBesideOthers = flaw == .isDifferentBesideOthers && Self.running.add(1, ordering: .relaxed).newValue > 1
+        defer { if flaw == .isDifferentBesideOthers { Self.running.subtract(1, ordering: .relaxed) } }
+        let run = isBesideOthers ? "WXYZ" : "ABCD"
         for _ in 0..<3 {
             guard goesOn(deliver(run)) else { return }
         }

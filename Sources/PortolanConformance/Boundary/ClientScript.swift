@@ -16,7 +16,7 @@ struct ClientScript: Sendable {
     var readTime = Duration.zero
     /// Which event, counted from 0, is answered with STOPPED; all after it are, too.
     var stopsAt: Int?
-    /// Which deliveries of an event-driven load are answered with PAUSE.
+    /// Which deliveries are paused: an event-driven load is answered PAUSE, a blocking one waits in the call.
     var pauses = Pauses.none
     /// How long the first pauses of a load are; `nil`: for good.
     var pauseTime: Duration? = .zero
@@ -44,6 +44,12 @@ struct ClientScript: Sendable {
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
 
     enum Pauses: Hashable, Sendable { case none, first, each }
+
+    /// How many pauses of a load last.
+    static let longPauses = 2
+
+    /// Whether a delivery is paused before which `count` others were.
+    func pauses(_ count: Int) -> Bool { pauses == .each || (pauses == .first && count == 0) }
 
     enum Decision: Hashable, Sendable {
         case atOnce

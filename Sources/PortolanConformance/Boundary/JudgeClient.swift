@@ -144,15 +144,34 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
 
     /// The answer to a delivery that may be paused.
     func delivery(_ call: ClientCall) -> portolan_flow {
-        take(call) { [script, isBlocking] state in
+        if isBlocking { waitInPause() }
+        return take(call) { [script, isBlocking] state in
             if isBlocking { return nil }
-            if script.pauses == .each || (script.pauses == .first && state.pauseCount == 0) {
+            if script.pauses(state.pauseCount) {
                 state.pauseCount += 1
                 return PORTOLAN_PAUSE
             }
             if script.resumesUnasked { state.turns.append(.resume) }
             return nil
         }
+    }
+
+    /// In a delivery of a blocking load, which returns when its pause is over, or when it is stopped.
+    private func waitInPause() {
+        let time = state.signalling { state -> Duration? in
+            guard script.pauses(state.pauseCount), !state.isStopped else { return .zero }
+            state.pauseCount += 1
+            guard script.pauseTime.map({ $0 > .zero && state.pauseCount <= ClientScript.longPauses }) ?? true else { return .zero }
+            state.isWaiting = true
+            return script.pauseTime
+        }
+        if time == .zero { return }
+        if let time {
+            state.wait(atMost: time) { $0.isStopped ? () : nil }
+        } else {
+            state.wait { $0.isStopped ? () : nil }
+        }
+        state.withLock { $0.isWaiting = false }
     }
 
     func redirect(_ call: ClientCall) -> portolan_flow {
@@ -320,13 +339,13 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     }
 
     /// Runs `body`, a call of the plugin's `function`, on this thread.
-    func entering<Result>(_ function: LoadFunction, _ body: () -> Result) -> Result {
+    func entering<Result>(_ function: LoadFunction, url: URLRecord? = nil, _ body: () -> Result) -> Result {
         let thread = portolan_thread_number()
         let outer = state.withLock { state in
             defer { state.functions[thread] = function }
             return state.functions[thread]
         }
-        let result = journal.entering(function.rawValue, thread: thread, body)
+        let result = journal.entering(function.rawValue, url: url, thread: thread, body)
         state.signalling { $0.functions[thread] = outer }
         return result
     }

@@ -22,7 +22,7 @@ struct JudgedHandler: Sendable {
             if poisoning { image.poison() }
             instance.keep(image)
         }
-        return instance.journal.entering(LoadFunction.canInit.rawValue) { canInit(image) }
+        return instance.journal.entering(LoadFunction.canInit.rawValue, url: request.url) { canInit(image) }
     }
 
     func canInit(_ lent: LentRequest) -> Bool {
@@ -42,7 +42,9 @@ struct JudgedHandler: Sendable {
                 unsafe GuardedTable.object(of: table, as: JudgedForm.self).take(change.orNil)
             })
         table.serve(form)
-        instance.journal.entering(LoadFunction.canonicalRequest.rawValue) { unsafe function(instance.state, image.pointer, table.pointer) }
+        instance.journal.entering(LoadFunction.canonicalRequest.rawValue, url: request.url) {
+            unsafe function(instance.state, image.pointer, table.pointer)
+        }
         form.close()
         instance.keep(table)
         return form

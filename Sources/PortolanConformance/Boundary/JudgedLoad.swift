@@ -36,7 +36,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
         var load: UnsafeMutableRawPointer?
         let pointer = unsafe image.pointer
         refusals = try unsafe JudgedRefusal.collect(handler.instance.lending) { refusal in
-            client.entering(.make) {
+            client.entering(.make, url: request.request.url) {
                 unsafe load = make(handler.instance.state, pointer, nil, client.table.pointer, refusal)
             }
         }
@@ -78,7 +78,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
 
     private func takeTurns() {
         let table = handler.description.loads
-        var longPauses = 2
+        var longPauses = ClientScript.longPauses
         unsafe call(.start, table.start)
         while let turn = nextTurn() {
             switch turn {

@@ -58,6 +58,7 @@ extension RecordedCall {
         guard let given = response.value, (100...599).contains(given.status) else { return .noRedirect }
         var fields = HTTPFields()
         for field in given.fields ?? [] where field.name.text?.lowercased() == HTTPField.Name.location.canonicalName {
+            if field.value.isUnreadable { return nil }
             fields.append(HTTPField(name: .location, value: field.value.bytes ?? []))
         }
         // `try?` because a URL that does not parse is BODY-11's.

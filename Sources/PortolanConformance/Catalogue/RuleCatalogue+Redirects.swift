@@ -4,9 +4,9 @@ extension RuleCatalogue {
     static let redirects: [ConformanceRule] = [
         .must(
             "REDIR-01", level: 2, isEnforced: true, needs: .redirects,
-            "The new URL is absolute and parses.",
-            because: "The host loads it.",
-            remedy: "Resolve it against the request's URL first."),
+            "A redirect says where to: its URL is absolute and parses, or its response has a Location.",
+            because: "The host loads what is there.",
+            remedy: "Resolve it against the request's URL first, or give the response's Location and no URL."),
         .must(
             "REDIR-02", level: 2, needs: .redirects,
             "The redirect's response is given where the protocol has one.",

@@ -12,7 +12,7 @@ extension ConformanceCheck {
                 let count = try trial.perform(request, of: instance, Trial.script(for: load)).events.count
                 for index in 0..<min(count, 8) {
                     guard let record = try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) else {
-                        throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                        throw Unjudged("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
                     }
                     guard let late = record.toldAfterStop.first else { continue }
                     let place = late.within == .stop ? "from within stop" : "after stop had returned"
@@ -40,25 +40,8 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CANCEL-03") { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(Unjudged) in
-                let slot = Mutex<JudgedLoad?>(nil)
-                let returned = Monitor<Bool?>(nil)
-                let stuck = Mutex<String?>(nil)
-                for index in 0..<3 {
-                    var script = Trial.script(for: load)
-                    script.whileDelivering = { event, call in
-                        guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
-                        returned.withLock { $0 = nil }
-                        if made.stopsElsewhere(returned) { stuck.withLock { $0 = call.function } }
-                    }
-                    let made = try trial.make(request, of: instance, script)
-                    slot.withLock { $0 = made }
-                    try made.start()
-                    _ = trial.settled(made, within: trial.patience)
-                    guard let function = stuck.withLock({ $0 }) else { continue }
-                    trial.fail("'\(load.url)': a stop on another thread did not return for a second while \(function) ran")
-                    break
-                }
-                slot.withLock { $0 = nil }
+                guard let function = try trial.functionThatHoldsUpStop(of: load, request, instance) else { return }
+                trial.fail("'\(load.url)': a stop on another thread did not return for a second while \(function) ran")
             }
         },
         ConformanceCheck("CANCEL-04") { trial throws(Unjudged) in
@@ -69,7 +52,10 @@ extension ConformanceCheck {
                 let instance = try trial.instance()
                 for load in loads {
                     let request = try trial.request(load.url)
-                    guard let record = try trial.stopped(request, of: instance, atEvent: 0, Trial.script(for: load)) else { continue }
+                    guard let record = try trial.stopped(request, of: instance, atEvent: 0, Trial.script(for: load)) else {
+                        if trial.hasFailedInStop(load, of: instance) { return }
+                        continue
+                    }
                     for turn in record.turnTimes where turn.function == .stop {
                         seen = true
                         if turn.time > .milliseconds(100) { trial.fail("'\(load.url)': stop returned after \(Words.time(turn.time))") }
@@ -90,7 +76,10 @@ extension ConformanceCheck {
                     try made.start()
                     _ = made.client.waitUntilHeld(atMost: trial.shortPatience)
                     made.stop()
-                    guard let record = trial.settled(made, within: trial.shortPatience) else { continue }
+                    guard let record = trial.settled(made, within: trial.shortPatience) else {
+                        if trial.hasFailedInStop(load, of: instance) { return }
+                        continue
+                    }
                     for turn in record.turnTimes where turn.function == .stop {
                         seen = true
                         guard turn.time > .milliseconds(100) else { continue }
@@ -109,7 +98,7 @@ extension ConformanceCheck {
                 let left = try ProcessCensus.leftBehind(within: .seconds(1)) { () throws(Unjudged) in
                     for index in [0, 1, 0, 1, 0, 1] {
                         guard try trial.stopped(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
-                            throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                            throw Unjudged("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
                         }
                     }
                     guard load.tags.contains(.challenges) else { return }
@@ -160,6 +149,37 @@ extension ConformanceCheck {
 }
 
 extension Trial {
+    /// During which of the first calls of a blocking load's client a stop on another thread does not return.
+    func functionThatHoldsUpStop(of load: ConformanceLoad, _ request: Request, _ instance: JudgedInstance) throws(Unjudged) -> String? {
+        let slot = Mutex<JudgedLoad?>(nil)
+        let returned = Monitor<Bool?>(nil)
+        let stuck = Mutex<String?>(nil)
+        defer { slot.withLock { $0 = nil } }
+        for index in 0..<3 {
+            var script = Self.script(for: load)
+            script.whileDelivering = { event, call in
+                guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
+                returned.withLock { $0 = nil }
+                if made.stopsElsewhere(returned) { stuck.withLock { $0 = call.function } }
+            }
+            let made = try make(request, of: instance, script)
+            slot.withLock { $0 = made }
+            try made.start()
+            _ = settled(made, within: patience)
+            if let function = stuck.withLock({ $0 }) { return function }
+        }
+        return nil
+    }
+
+    /// Fails where a load that did not come to rest is in its function stop.
+    ///
+    /// - Returns: whether it is. Where it is not, its coming to rest late is another rule's.
+    fileprivate func hasFailedInStop(_ load: ConformanceLoad, of instance: JudgedInstance) -> Bool {
+        guard JournalLine.place(after: instance.journal.lines) == " in stop" else { return false }
+        fail("'\(load.url)': stop had not returned after \(Words.time(shortPatience))")
+        return true
+    }
+
     /// Fails where a load that waits in a call of the client's does not come to rest within a second of a stop, or ends itself afterwards.
     ///
     /// - Returns: whether it came to wait there.

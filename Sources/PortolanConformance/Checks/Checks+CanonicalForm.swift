@@ -77,7 +77,8 @@ extension ConformanceCheck {
             try trial.eachHandler { handler, requests throws(Unjudged) in
                 let some = try handler.withNeighbours(requests.prefix(8))
                 for (index, a) in some.enumerated() {
-                    for b in some.dropFirst(index + 1) where a.request.url.paths != b.request.url.paths && handler.isCacheEquivalent(a, b) {
+                    for b in some.dropFirst(index + 1)
+                    where a.request.url.isAnotherPath(than: b.request.url) && handler.isCacheEquivalent(a, b) {
                         trial.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) are said to be equivalent")
                     }
                 }
@@ -128,10 +129,22 @@ extension GivenField {
 }
 
 extension URLRecord {
-    /// What of it says which resource it is, the query left out.
-    fileprivate var paths: [String] {
-        let text = description.prefix { $0 != "#" }
-        return [String(text.prefix { $0 != "?" })]
+    /// Whether it leads to another path of a scheme and host, as far as percent-encoding is no difference. Schemes and hosts may be names of one thing.
+    fileprivate func isAnotherPath(than other: Self) -> Bool { decodedPath != other.decodedPath }
+
+    private var decodedPath: [UInt8] {
+        var rest = description.prefix { $0 != "#" && $0 != "?" }.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst()
+        if rest.starts(with: "//".utf8) { rest = rest.dropFirst(2).drop { $0 != UInt8(ascii: "/") } }
+        var path: [UInt8] = []
+        while let byte = rest.popFirst() {
+            // `nil` where what stands behind it are no two digits: it means itself then.
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+            let isEncoded = byte == UInt8(ascii: "%") && digits.count == 2 && digits.allSatisfy(\.isHexDigit)
+            let decoded = isEncoded ? UInt8(digits, radix: 16) : nil
+            if decoded != nil { rest = rest.dropFirst(2) }
+            path.append(decoded ?? byte)
+        }
+        return path
     }
 }
 
@@ -139,7 +152,7 @@ extension Trial {
     /// Calls `body` with each URL of the manifest, and the handler that takes it.
     fileprivate func eachHandled(_ body: (JudgedHandler, Request) throws(Unjudged) -> Void) throws(Unjudged) {
         let instance = try instance()
-        defer { instance.end() }
+        defer { if areAllIdle { instance.end() } }
         for load in try loads(.any) {
             let request = try request(load.url)
             if let handler = try handler(for: request, of: instance) { try body(handler, request) }
@@ -149,7 +162,7 @@ extension Trial {
     /// Calls `body` with each handler, and all URLs of the manifest that it takes.
     fileprivate func eachHandler(_ body: (JudgedHandler, [Request]) throws(Unjudged) -> Void) throws(Unjudged) {
         let instance = try instance()
-        defer { instance.end() }
+        defer { if areAllIdle { instance.end() } }
         let requests = try loads(.any).map { load throws(Unjudged) in try request(load.url) }
         for description in instance.plugin.handlers {
             let handler = JudgedHandler(instance: instance, description: description)

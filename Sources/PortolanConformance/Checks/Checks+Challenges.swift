@@ -33,7 +33,7 @@ extension ConformanceCheck {
                     return trial.fail("'\(load.url)' did not end after an answer that came later")
                 }
                 let (found, expected) = (LoadResult(later), LoadResult(record))
-                if found != expected {
+                if found != expected, !trial.varies(load) {
                     trial.fail("'\(load.url)' gives \(found.words) for an answer that came later, and \(expected.words) for one at once")
                 }
             }
@@ -75,7 +75,9 @@ extension ConformanceCheck {
                     trial.fail(
                         "'\(load.url)': the failure count was \(before.failureCount), and after a wrong password \(after.failureCount)")
                 }
-                if !asked[1].hasPrevious { trial.fail("'\(load.url)': the second question does not say why the first answer failed") }
+                if asked[1].previous == .missing {
+                    trial.fail("'\(load.url)': the second question does not say why the first answer failed")
+                }
             }
         },
         ended("CHAL-05", by: .cancel) { _, code in
@@ -223,11 +225,11 @@ extension GivenChallenge {
     struct Space: Hashable {
         let method, port: Int32
         let isProxy: Bool
-        let protocolName, host, realm: GivenText
+        let protocolName, host, realm, scheme: GivenText
     }
 
     var space: Space {
-        Space(method: method, port: port, isProxy: isProxy, protocolName: protocolName, host: host, realm: realm)
+        Space(method: method, port: port, isProxy: isProxy, protocolName: protocolName, host: host, realm: realm, scheme: scheme)
     }
 
     /// What is wrong with it as a question of a load of `request`.

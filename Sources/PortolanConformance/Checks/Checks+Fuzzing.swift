@@ -10,7 +10,7 @@ extension ConformanceCheck {
         fuzzed("FUZZ-01", count: 1000) { trial, _, random in
             let schemes = trial.schemes
             let scheme = schemes[Int(random.next() % UInt64(schemes.count))]
-            let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % 64) + "/" : ""
+            let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
             return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
         },
         fuzzed("FUZZ-02", count: 400) { _, load, random in

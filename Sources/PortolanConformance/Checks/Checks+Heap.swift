@@ -33,7 +33,7 @@ extension ConformanceCheck {
                         if index % 6 != 4 { try made.start() }
                         made.stop()
                         guard trial.settled(made, within: trial.shortPatience) != nil else {
-                            throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                            throw Unjudged("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
                         }
                     }
                 }
@@ -75,55 +75,94 @@ extension ConformanceCheck {
             let budget = try trial.patience * 3 / (trial.loads(scenario).count + 1)
             try judge(trial) { load, instance, perform throws(Unjudged) in
                 let kept = instance.keepAll()
-                let start = MonotonicTime.now
-                for index in 0..<20 {
-                    try perform(index)
+                let left = try Trial.heapGrowth(within: budget, longestRound: longestRound, perform) { () throws(Unjudged) in
+                    // As many more as a tenth of a second has: what each of them was lent stays for that long, for a plugin that looks at it late (ORDER-12).
+                    let end = MonotonicTime.now + .milliseconds(100)
+                    for index in 0..<500 where MonotonicTime.now < end { try perform(index) }
+                    instance.keepFew(since: kept)
+                } orTooSlow: { time in
+                    Unjudged("one of the \(what) of '\(load.url)' takes \(time), too long for many; --timeout gives more")
                 }
-                let perLoad = (MonotonicTime.now - start) / 20
-                let length = min(longestRound, Int(budget / (perLoad * (Trial.roundCount + 2))))
-                guard length >= smallestRound else {
-                    throw Unjudged(
-                        "one of the \(what) of '\(load.url)' takes \(Words.time(perLoad)), too long for many; --timeout gives more")
-                }
-                for index in 0..<length { try perform(index) }
-                // As many more as a tenth of a second has: what each of them was lent stays for that long, for a plugin that looks at it late (ORDER-12).
-                let end = MonotonicTime.now + .milliseconds(100)
-                for index in 0..<500 where MonotonicTime.now < end { try perform(index) }
-                instance.keepFew(since: kept)
-                guard let left = try Trial.heapGrowth(ofRoundsOf: length, until: start + budget, perform) else { return }
-                trial.fail("'\(load.url)': each of \(left.rounds) rounds of \(length) \(what) left \(left.memory)")
+                guard let left else { return }
+                trial.fail(
+                    "'\(load.url)': each of \(left.rounds) rounds of \(left.length) \(what) left \(left.words), about \(left.bytes / left.length) each"
+                )
             }
         }
     }
+}
 
-    private static let smallestRound = 40
+/// What each of many rounds leaves of the heap in use.
+struct HeapGrowth {
+    let rounds: Int
+    /// Of a round, in turns.
+    let length: Int
+    /// At least, of each round.
+    let bytes: Int
+
+    var words: String { "\(bytes) bytes of the heap in use at least" }
+
+    fileprivate static let roundCount = 5
+    /// How many turns a round has at least, and how many where something else was judged, and what is looked at has no thread: each turn shows there.
+    fileprivate static let (smallestRound, briefRound) = (40, 12)
 }
 
 extension Trial {
-    static let roundCount = 5
-
-    /// What each round of `length` turns leaves of the heap in use, for a finding; `nil` where one leaves as much as nothing. What comes and goes, or grows
-    /// once, is no leak.
+    /// How much rounds of many turns leave of the heap in use; `nil` where one leaves as much as nothing. What comes and goes, or grows once, is no leak.
     ///
-    /// - Parameter end: of looking longer, on `MonotonicTime`, than ``roundCount`` rounds.
+    /// - Parameters:
+    ///   - budget: the time for all of the rounds; one that leaves nothing takes less.
+    ///   - settle: called after the first turns.
+    ///   - problem: says that a turn takes too long for as many as say something.
     static func heapGrowth(
-        ofRoundsOf length: Int, until end: Duration, _ perform: (Int) throws(Unjudged) -> Void
-    ) throws(Unjudged) -> (rounds: Int, memory: String)? {
+        within budget: Duration, longestRound: Int, _ perform: (Int) throws(Unjudged) -> Void,
+        afterFirst settle: () throws(Unjudged) -> Void,
+        orTooSlow problem: (_ time: String) -> Unjudged
+    ) throws(Unjudged) -> HeapGrowth? {
+        let start = MonotonicTime.now
+        var turns = 0
+        while turns < min(20, longestRound), MonotonicTime.now - start < budget / 4 {
+            try perform(turns)
+            turns += 1
+        }
+        let perTurn = (MonotonicTime.now - start) / max(1, turns)
+        let length = min(longestRound, Int(budget / (perTurn * (HeapGrowth.roundCount + 2))))
+        guard length >= min(HeapGrowth.smallestRound, longestRound) else { throw problem(Words.time(perTurn)) }
+        for index in 0..<length { try perform(index) }
+        try settle()
         // What came before goes in the course of a round, and would hide what this one leaves.
         for index in 0..<length { try perform(index) }
         var before = ProcessCensus.settledHeapBytes()
         var least = Int.max
         var round = 0
-        // For less than the smallest block of each turn it is looked at up to three times as long: what another thread frees stays in that thread's
-        // cache for a while (glibc.malloc.tcache_count), which grows for some rounds on a busy machine.
-        while round < roundCount || (least < length * 32 && round < roundCount * 3 && MonotonicTime.now < end) {
+        // For little of each turn it is looked at up to three times as long: what another thread frees stays in that thread's cache for a while
+        // (glibc.malloc.tcache_count), which grows for some rounds on a busy machine.
+        let hasTime = { MonotonicTime.now - start < budget }
+        while round < HeapGrowth.roundCount || (least < length * 160 && round < HeapGrowth.roundCount * 3 && hasTime()) {
             for index in 0..<length { try perform(index) }
             let now = ProcessCensus.settledHeapBytes()
             (least, before, round) = (min(least, now - before), now, round + 1)
             // Every eighth turn leaves the smallest block that there is (32 bytes): less is no leak of turns, and it will not become more.
             if least < length * 4 { return nil }
         }
-        return (round, "\(least) bytes of the heap in use at least, about \(least / length) each")
+        // Less than the smallest block of each turn, and no time to see whether it goes on: the machine is busy.
+        if least < length * 32, round < HeapGrowth.roundCount * 3 { throw problem(Words.time(perTurn)) }
+        return HeapGrowth(rounds: round, length: length, bytes: least)
+    }
+
+    /// As ``heapGrowth(within:longestRound:_:afterFirst:orTooSlow:)`` beside something that was judged; `nil` also where there is no time for it.
+    static func heapGrowth(
+        within budget: Duration, _ perform: () throws(Unjudged) -> Void, afterFirst settle: () -> Void = {}
+    ) -> HeapGrowth? {
+        // `try?` because what was judged before stays so.
+        let growth = try? heapGrowth(within: budget, longestRound: HeapGrowth.briefRound) { _ throws(Unjudged) in
+            try perform()
+        } afterFirst: { () throws(Unjudged) in
+            settle()
+        } orTooSlow: {
+            Unjudged($0)
+        }
+        return growth.flatMap { $0 }
     }
 }
 

@@ -89,7 +89,7 @@ extension ConformanceCheck {
                     let (request, script) = try trial.scene(load)
                     _ = try trial.stopped(request, of: instance, atEvent: 0, script)
                 }
-                guard trial.areAllIdle else { throw Unjudged("a load did not come to rest after a stop (ORDER-07)") }
+                guard trial.areAllIdle else { throw Unjudged("a load did not come to rest after a stop (CANCEL-04, ORDER-07)") }
                 instance.end()
             }
             let left = try ProcessCensus.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }

@@ -69,7 +69,7 @@ extension ConformanceCheck {
                 for (index, event) in whole.enumerated() where seen.insert(event.call.function).inserted {
                     var script = Trial.script(for: load)
                     script.stopsAt = index
-                    if try trial.settled(request, of: instance, script) == nil {
+                    if try trial.stopped(request, of: instance, by: script) == nil {
                         return trial.fail("'\(load.url)' did not come to rest after it was stopped from within \(event.call.function)")
                     }
                 }

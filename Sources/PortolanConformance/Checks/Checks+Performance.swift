@@ -76,7 +76,7 @@ extension ConformanceCheck {
             }
         },
         ConformanceCheck("PERF-05", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.large, isBlocking: false) { load, request, instance throws(Unjudged) in
+            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
                 var paused: [JudgedLoad] = []
                 for _ in 0..<100 { paused.append(try trial.held(request, of: instance, load)) }
                 let time = ProcessCensus.processorTimeAtRest()

@@ -16,14 +16,14 @@ extension ConformanceCheck {
                 if let problem = trial.handlerProblem { return trial.fail("the handler could not be made: \(problem)") }
                 throw error
             }
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             for load in try trial.everyLoad() where try trial.handler(for: trial.request(load.url), of: instance) == nil {
                 trial.fail("no handler of the plugin takes '\(load.url)', which the manifest names")
             }
         },
         ConformanceCheck("CAN-02") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             for (index, handler) in instance.plugin.handlers.enumerated() where !handler.takesAnyScheme && handler.choosesRequests {
                 let own = handler.schemes.compactMap(\.text)
                 let others = own.flatMap { ["x\($0)", "\($0)x", "\($0).example"] } + ["http", "file", "data", "portolan-judge"]
@@ -44,7 +44,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CAN-03", needsProcess: true) { trial throws(Unjudged) in
             let instance = try trial.instance()
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             for load in try trial.loads(.any) {
                 guard let handler = try trial.handler(for: trial.request(load.url), of: instance) else { continue }
                 let lent = try LentRequest(trial.request(load.url))
@@ -59,7 +59,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CAN-04") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             var questions: [@Sendable () -> Bool] = []
             var (urls, alone) = ([String](), [Bool]())
             for load in try trial.loads(.any) {
@@ -90,7 +90,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CAN-05") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             for load in try trial.loads(.any) {
                 guard let handler = try trial.handler(for: trial.request(load.url), of: instance) else { continue }
                 let lent = try LentRequest(trial.request(load.url))
@@ -106,7 +106,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CAN-06") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             for load in try trial.loads(.any) {
                 let request = try trial.request(load.url)
                 guard let handler = try trial.handler(for: request, of: instance) else { continue }
@@ -119,7 +119,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CAN-07") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             for handler in instance.plugin.handlers {
                 let judged = JudgedHandler(instance: instance, description: handler)
                 for scheme in handler.takesAnyScheme ? ["http"] : handler.schemes.compactMap(\.text) {
@@ -133,7 +133,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CAN-08") { trial throws(Unjudged) in
             let instance = try trial.instance()
-            defer { instance.end() }
+            defer { if trial.areAllIdle { instance.end() } }
             let loads = try trial.loads(.any)
             for load in loads + loads {
                 let request = try trial.request(load.url)

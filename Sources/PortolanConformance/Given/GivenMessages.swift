@@ -18,7 +18,7 @@ struct GivenResponse: Hashable, Sendable {
     let status: Int32
     let url, mimeType, charset, name: GivenText
     let expectedLength: Int64
-    let fields: [GivenField]?
+    var fields: [GivenField]?
     let storage: Int32
 
     /// What of it is counted or pointed at, and is not there.
@@ -41,6 +41,15 @@ struct GivenError: Hashable, Sendable {
     let domain, message: GivenText
     /// The codes and domains of its causes, nearest first.
     let causes: [Cause]
+    /// Whether the list of causes ends where one is too short, or can't be read.
+    let hasBrokenCause: Bool
+
+    /// What of it is counted or pointed at, and is not there.
+    var unreadable: [String] {
+        var found = [("the domain", domain), ("the message", message)].filter { $1.isUnreadable }.map(\.0)
+        if hasBrokenCause || causes.contains(where: { $0.domain.isUnreadable || $0.message.isUnreadable }) { found.append("a cause") }
+        return found
+    }
 
     struct Cause: Hashable, Sendable {
         let code: Int32
@@ -50,14 +59,17 @@ struct GivenError: Hashable, Sendable {
     init(_ error: portolan_error) {
         unsafe (code, domain, message) = (error.code, GivenText(error.domain), GivenText(error.message))
         var causes: [Cause] = []
-        var next = unsafe error.cause
-        while causes.count < 8,
-            case .whole(let cause) = unsafe Given(next, { unsafe ($0.code, GivenText($0.domain), GivenText($0.message), $0.cause) })
-        {
+        var (next, isBroken) = unsafe (error.cause, false)
+        while causes.count < 8, !isBroken, unsafe next != nil {
+            let given = unsafe Given(next) { unsafe ($0.code, GivenText($0.domain), GivenText($0.message), $0.cause) }
+            guard let cause = unsafe given.value else {
+                isBroken = true
+                continue
+            }
             unsafe causes.append(Cause(code: cause.0, domain: cause.1, message: cause.2))
             unsafe next = cause.3
         }
-        self.causes = causes
+        (self.causes, hasBrokenCause) = (causes, isBroken)
     }
 }
 
@@ -67,6 +79,8 @@ struct GivenChange: Hashable, Sendable {
     let dropsBody, dropsFields: Bool
     /// Of the properties that it replaces or removes.
     let propertyNames: [GivenText]?
+    /// Whether a text or the bytes of one can't be read.
+    let hasBrokenProperty: Bool
 
     /// What of it is counted or pointed at, and is not there.
     var unreadable: [String] {
@@ -76,7 +90,8 @@ struct GivenChange: Hashable, Sendable {
         } else {
             found.append("the list of fields")
         }
-        if propertyNames?.contains(where: \.isUnreadable) ?? true { found.append("the list of properties") }
+        if propertyNames == nil { found.append("the list of properties") }
+        if hasBrokenProperty { found.append("a property") }
         return found
     }
 
@@ -86,13 +101,19 @@ struct GivenChange: Hashable, Sendable {
         unsafe (dropsBody, dropsFields) = (change.drops_body != 0, change.drops_fields != 0)
         let (start, count) = unsafe (change.properties, change.property_count)
         if count == 0 {
-            propertyNames = []
-        } else if let start = unsafe start, (1...1 << 12).contains(count),
+            (propertyNames, hasBrokenProperty) = ([], false)
+        } else if let start = unsafe start, (1...1 << 16).contains(count),
             unsafe ReadableMemory.contains(start, count * MemoryLayout<portolan_property>.stride)
         {
-            propertyNames = (0..<count).map { unsafe GivenText(start[$0].name) }
+            let names = (0..<count).map { unsafe GivenText(start[$0].name) }
+            let areBroken = (0..<count).map { place in
+                let property = unsafe start[place]
+                guard unsafe [PORTOLAN_KIND_TEXT, PORTOLAN_KIND_BYTES].contains(property.kind) else { return false }
+                return unsafe GivenText(property.bytes).isUnreadable
+            }
+            (propertyNames, hasBrokenProperty) = (names, areBroken.contains(true) || names.contains(where: \.isUnreadable))
         } else {
-            propertyNames = nil
+            (propertyNames, hasBrokenProperty) = (nil, false)
         }
     }
 }
@@ -100,13 +121,39 @@ struct GivenChange: Hashable, Sendable {
 struct GivenChallenge: Hashable, Sendable {
     let method, port, failureCount: Int32
     let isProxy: Bool
-    let protocolName, host, realm: GivenText
-    let hasPrevious: Bool
+    let protocolName, host, realm, scheme: GivenText
+    /// Why the last answer failed.
+    let previous: Given<GivenError>
+    /// `nil` where they can't be read.
+    let certificates: [GivenText]?
+
+    /// What of it is counted or pointed at, and is not there.
+    var unreadable: [String] {
+        let texts = [("the protocol", protocolName), ("the host", host), ("the realm", realm), ("the scheme", scheme)]
+        var found = texts.filter { $1.isUnreadable }.map(\.0)
+        if certificates?.contains(where: \.isUnreadable) ?? true { found.append("the list of certificates") }
+        switch previous {
+        case .missing: break
+        case .short, .unreadable: found.append("the error of the last answer")
+        case .whole(let error): found += error.unreadable.map { "\($0) of the last answer's error" }
+        }
+        return found
+    }
 
     init(_ challenge: portolan_challenge) {
         unsafe (method, port, failureCount) = (challenge.method.rawValue, challenge.port, challenge.failure_count)
         unsafe isProxy = challenge.is_proxy != 0
         unsafe (protocolName, host, realm) = (GivenText(challenge.protocol), GivenText(challenge.host), GivenText(challenge.realm))
-        unsafe hasPrevious = challenge.previous != nil
+        unsafe (scheme, previous) = (GivenText(challenge.scheme), Given(challenge.previous, GivenError.init))
+        let (start, count) = unsafe (challenge.certificates, challenge.certificate_count)
+        if count == 0 {
+            certificates = []
+        } else if let start = unsafe start, (1...1 << 12).contains(count),
+            unsafe ReadableMemory.contains(start, count * MemoryLayout<portolan_string>.stride)
+        {
+            certificates = (0..<count).map { unsafe GivenText(start[$0]) }
+        } else {
+            certificates = nil
+        }
     }
 }

@@ -48,10 +48,13 @@ final class Journal: @unchecked Sendable {  // … because lines are written and
     }
 
     /// Runs `body`, a call of the plugin's `function`.
+    ///
+    /// - Parameter url: that of a request which the function is given.
     func entering<Result, Failure: Error>(
-        _ function: String, thread: Int32 = portolan_thread_number(), _ body: () throws(Failure) -> Result
+        _ function: String, url: URLRecord? = nil, thread: Int32 = portolan_thread_number(), _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        note("→ \(function)", thread: thread)
+        let address = url.map { " " + String(decoding: $0.description.utf8.prefix(Self.lineSize - 60), as: UTF8.self) } ?? ""
+        note("→ \(function)\(address)", thread: thread)
         defer { note("← \(function)", thread: thread) }
         return try body()
     }

@@ -58,7 +58,7 @@ public struct HTMLReport: Sendable {
         if !result.findings.isEmpty {
             lines.append("<ul>" + result.findings.map(item).joined() + "</ul>")
         }
-        lines.append("<dl><dt>Why</dt><dd>\(Markup.escaped(rule.reason))</dd><dt>Mend</dt><dd>\(Markup.escaped(rule.remedy))</dd>")
+        lines.append("<dl><dt>Why</dt><dd>\(Markup.escaped(result.reason))</dd><dt>Mend</dt><dd>\(Markup.escaped(result.remedy))</dd>")
         lines.append("<dt>Again</dt><dd><code>\(Markup.escaped(result.again(command)))</code></dd></dl>")
         if !result.stack.isEmpty { lines.append("<pre>\(Markup.escaped(result.stack.joined(separator: "\n")))</pre>") }
         let timeline = Timeline(result.lastEvents)

@@ -35,7 +35,7 @@ public struct JUnitReport: Sendable {
             #"    <testcase classname="\#(Markup.escaped(subject))" name="\#(result.rule.id)" time="\#(Self.seconds(result.duration))""#
         let words = Markup.escaped(
             ([result.note].compactMap { $0 } + result.findings.flatMap { $0.lines(command) } + [
-                result.rule.remedy, result.again(command),
+                result.remedy, result.again(command),
             ])
             .joined(separator: "\n"))
         let message = Markup.escaped(result.rule.sentence)

@@ -32,7 +32,7 @@ public struct TextReport: Sendable {
         if let note = result.note { lines.append("         \(note)") }
         guard result.verdict != .passed, result.verdict != .skipped else { return lines }
         lines += result.findings.flatMap(self.lines)
-        lines += ["         why: \(rule.reason)", "         mend: \(rule.remedy)"]
+        lines += ["         why: \(result.reason)", "         mend: \(result.remedy)"]
         if !result.stack.isEmpty { lines += ["         stack:"] + result.stack.prefix(12).map { "           \($0)" } }
         if result.verdict != .warned, !result.lastEvents.isEmpty {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }

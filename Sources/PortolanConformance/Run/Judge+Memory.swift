@@ -82,6 +82,15 @@ struct MemorySight {
         if result.verdict == .skipped { skipped += 1 } else { made += 1 }
         let isEnded = result.verdict == .crashed || result.verdict == .hung
         if isEnded || !log.isWhole { miss(id, "its leaks are not known: \(result.note ?? "it ended early")") }
+        let count = count
+        defer {
+            // An access that ended the process, and that memcheck had no words for.
+            if result.verdict == .crashed, self.count == count, let note = result.note, note.contains("SIGSEGV") || note.contains("SIGBUS")
+            {
+                let key = Key(kind: note, stack: [], origins: [])
+                seen["MEM-01", default: []].append((key, Seen(words: note, stack: result.stack, ids: [id])))
+            }
+        }
         for error in log.errors {
             guard let rule = error.rule, let guilt = scope.guilt(of: error) else { continue }
             // What an instance or a load holds that the check could not end is still in use.

@@ -67,6 +67,16 @@ extension Trial {
         return settled(made, within: limit ?? patience)
     }
 
+    /// What came of a load that `script` stops at an event, to which it may take its time; `nil` where it does not come to rest within a second of that.
+    func stopped(_ request: Request, of instance: JudgedInstance, by script: ClientScript) throws(Unjudged) -> LoadRecord? {
+        let made = try make(request, of: instance, script)
+        try made.start()
+        let end = MonotonicTime.now + patience
+        // It may come to rest without an end, which nobody would tell the client.
+        while !made.waitUntilIdle(.milliseconds(20)), !made.client.state.withLock(\.isStopped), MonotonicTime.now < end {}
+        return settled(made, within: shortPatience)
+    }
+
     /// What came of a load that was started; `nil` where it does not come to rest.
     func settled(_ made: JudgedLoad, within limit: Duration) -> LoadRecord? {
         guard made.waitUntilIdle(limit) else {
@@ -100,10 +110,10 @@ extension Trial {
         return settled(made, within: shortPatience)
     }
 
-    /// What came of a load that was started; `nil` where it does not end within a second. It is stopped then.
+    /// What came of a load that was started; `nil` where it does not end within a second. It is stopped then, if it was not before.
     private func endedSoon(_ made: JudgedLoad) -> LoadRecord? {
         let isOver = made.waitUntilIdle(shortPatience)
-        if !isOver { made.stop() }
+        if !isOver, !made.client.state.withLock(\.isStopped) { made.stop() }
         let record = settled(made, within: shortPatience)
         return isOver ? record : nil
     }

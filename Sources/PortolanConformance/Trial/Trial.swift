@@ -13,6 +13,8 @@ final class Trial {
     /// Where random input begins; two trials of one seed see the same.
     let seed: UInt64
     private(set) var findings: [Finding] = []
+    /// What ``varies(_:)`` has found.
+    var varying: [String: Bool] = [:]
     /// How many findings are kept; the first ones tell most.
     private static let largestCount = 20
 

@@ -29,6 +29,16 @@ public struct CheckResult: Hashable, Sendable {
     }
 }
 
+extension CheckResult {
+    /// Why it matters.
+    var reason: String { verdict == .crashed ? "It would have ended the program that loaded it. \(rule.reason)" : rule.reason }
+
+    /// How to mend it. A crash may have nothing to do with what the check is about.
+    var remedy: String {
+        verdict == .crashed ? "What the stack and the last calls show. If that is about this rule: \(rule.remedy)" : rule.remedy
+    }
+}
+
 /// What ended a check before it came to its end: a plugin that crashes in the first function that is called does so in most.
 struct Cause: Hashable, Sendable {
     let words: String

@@ -4,7 +4,7 @@
 struct JournalLine: Sendable {
     let milliseconds: Double
     let thread: Substring
-    /// A function of the plugin's that is called (`→ run`) or returns (`← run`), or what the plugin calls (`did_load`).
+    /// A function of the plugin's that is called (`→ run`, and with a URL `→ make tide://…`) or returns (`← run`), or what the plugin calls (`did_load`).
     let words: String
 
     init?(_ line: String) {
@@ -13,7 +13,7 @@ struct JournalLine: Sendable {
         (milliseconds, thread, words) = (time, parts[3], String(parts[4].drop { $0 == " " }))
     }
 
-    var entered: Substring? { words.hasPrefix("→ ") ? words.dropFirst(2) : nil }
+    var entered: Substring? { words.hasPrefix("→ ") ? words.dropFirst(2).prefix { $0 != " " } : nil }
     var left: Substring? { words.hasPrefix("← ") ? words.dropFirst(2) : nil }
 
     /// Where the plugin was after `lines`: ` in stop` where that was called last of what has not returned, or else `; last: ` and the last line.

@@ -22,12 +22,13 @@ struct MutantTests {
         }
     }
 
-    /// A peer may think for longer than a stopped load is given to come to rest.
-    @Test func aPluginWhoseLoadsAreSlowPasses() throws {
+    /// A peer may think for longer than a stopped load is given to come to rest, and content may be another each time. (CAN-05 and DESC-10 as above.)
+    @Test func aPluginWhoseLoadsAreSlowOrVaryPasses() throws {
         let judgement = try Judgement(
             of: Mutant.folder.appendingPathComponent("slow.plugin.json"), level: max(3, Mutant.level ?? 0), jobs: 16)
         #expect(judgement.found.filter { $0 != "CAN-05" && $0 != "DESC-10" } == [])
-        #expect(judgement.results.count { $0.verdict == "passed" } > 130)
+        // … and what is not judged for want of time is little.
+        #expect(judgement.results.count { $0.verdict == "skipped" } < 20)
     }
 
     @Test func aBindingThatKeepsItsRulePasses() throws {

@@ -2,6 +2,7 @@
 
 import Foundation
 import PortolanConformance
+import PortolanPlugins
 import ServerSupport
 import TestThreads
 import Testing
@@ -28,6 +29,19 @@ import Testing
     @Test(arguments: ["data:", "file:"])
     func theBuiltInHandlerPasses(name: String) throws {
         try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 55)
+    }
+
+    /// As command-line.md has it, in the process of the tests.
+    @Test(arguments: ConformanceCheck.all(level: 2).filter { ["ORDER", "BODY", "ERR"].contains($0.rule.category) })
+    func aTestCanMakeTheChecks(check: ConformanceCheck) throws {
+        let program = try Program()
+        try program.copyFixture("template.so", to: "Template/template.so")
+        try program.copyManifest("Template")
+        let plugin = try PluginCatalogue().plugin(at: "\(program.path)/Template").readingConformance()
+        var judge = Judge(Subject(plugin))
+        judge.timeLimit = .seconds(120)
+        let result = judge.result(of: check)
+        #expect(result.verdict == .passed || result.verdict == .skipped, "\(result)")
     }
 
     /// … with nginx and Apache.

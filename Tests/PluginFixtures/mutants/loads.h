@@ -423,6 +423,15 @@ static void serve_slow(subject_load *load) {
     finish(load);
 }
 
+/* As of a clock, or of random bytes. */
+static void serve_varying(subject_load *load) {
+    static atomic_int count;
+    int length = snprintf(load->text, sizeof load->text, "%d\n", ++count);
+    if (respond(load, -1) == PORTOLAN_STOPPED) return;
+    if (load->client->did_load(load->client, load->text, (size_t)length) == PORTOLAN_STOPPED) return;
+    finish(load);
+}
+
 static void serve_cut(subject_load *load) {
     if (respond(load, 20) == PORTOLAN_STOPPED) return;
     if (load->client->did_load(load->client, "half of it", 10) == PORTOLAN_STOPPED) return;
@@ -452,6 +461,7 @@ static void run(void *pointer) {
     else if (is_host(load, "thread")) serve_thread(load);
     else if (is_host(load, "hang")) serve_hang(load);
     else if (is_host(load, "slow")) serve_slow(load);
+    else if (is_host(load, "varying")) serve_varying(load);
     else if (is_host(load, "cut")) serve_cut(load);
     else fail(load, PORTOLAN_ERROR_NOT_FOUND, "nothing is there: try " SCHEME "://text/NAME");
 #ifdef LOAD_01

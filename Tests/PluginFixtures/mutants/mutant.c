@@ -8,7 +8,8 @@
  *   subject://missing     fails                        subject://cut        fails after half of its body
  *   subject://nest        gives what data:,inner gives    subject://thread/NAME   greets, by a thread of its own
  *   subject://ask         wants judge and s3cret, then greets
- *   subject://slow/NAME   greets after more than a second, as subject-events://slow does, which the manifest does not name
+ *   slow.plugin.json names two others: subject://slow/NAME, which greets after more than a second, as subject-events://slow does, and
+ *   subject://varying, which gives something else each time
  *   subject-events:       the same text, echo, redirect, ask, nest and missing, event-driven, large, which is 2 MiB, and
  *                         wait, which has a timer and a descriptor watched */
 #define _GNU_SOURCE
@@ -320,6 +321,9 @@ static void canonical_request(void *plugin UNUSED, const portolan_request *reque
     canonical->give(canonical, &change);
     canonical->give(canonical, &change);
 #else
+#ifdef DESC_05g
+    change.size = 4;
+#endif
     if (!request->fragment.bytes) return;
     change.url = (portolan_string){ request->url.bytes, request->url.length - request->fragment.length - 1 };
     canonical->give(canonical, &change);

@@ -53,6 +53,9 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
 #ifdef LEAK_06
     leak();
 #endif
+#ifdef DESC_05h
+    if (!wants_password(load)) error.cause = (const portolan_error *)(uintptr_t)16;
+#endif
 #ifdef ERR_01
     if (!wants_password(load)) error.code = PORTOLAN_ERROR_IO_FAILED;
 #endif
@@ -140,6 +143,9 @@ static portolan_flow respond(subject_load *load, int64_t length) {
     if (!response.status) response.status = status_of(load);
 #ifdef ORDER_10
     client->cached_response_is_valid(client, NULL);
+#endif
+#ifdef ORDER_10b
+    if (load->request->cache_policy == PORTOLAN_CACHE_REVALIDATE) client->cached_response_is_valid(client, NULL);
 #endif
 #ifdef DESC_05d
     response.fields = (const portolan_field *)(uintptr_t)8;
