@@ -72,10 +72,11 @@ struct ProcessCensus: Sendable {
         return most
     }
 
-    /// What is left by `round` the second time, and once more some rounds later: a pool that grows when it is first used is no leak.
-    static func leftBehind(within limit: Duration, _ round: () throws(Unjudged) -> Void) throws(Unjudged) -> [String] {
+    /// What is left by `round` the second time, and once more `others` rounds later: a pool that grows when it is first used is no leak.
+    static func leftBehind(within limit: Duration, after others: Int = 3, _ round: () throws(Unjudged) -> Void) throws(Unjudged) -> [String]
+    {
         try round()
-        for (rounds, limit) in [(0, limit), (8, min(limit, .seconds(1)))] {
+        for (rounds, limit) in [(0, limit), (others, min(limit, .seconds(1)))] {
             for _ in 0..<rounds { try round() }
             let before = taken()
             try round()

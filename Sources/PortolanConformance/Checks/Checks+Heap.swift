@@ -104,7 +104,7 @@ struct HeapGrowth {
 
     fileprivate static let roundCount = 5
     /// How many turns a round has at least, and how many where something else was judged, and what is looked at has no thread: each turn shows there.
-    fileprivate static let (smallestRound, briefRound) = (40, 12)
+    fileprivate static let (smallestRound, briefRound) = (40, 6)
 }
 
 extension Trial {
@@ -145,8 +145,8 @@ extension Trial {
             // Every eighth turn leaves the smallest block that there is (32 bytes): less is no leak of turns, and it will not become more.
             if least < length * 4 { return nil }
         }
-        // Less than the smallest block of each turn, and no time to see whether it goes on: the machine is busy.
-        if least < length * 32, round < HeapGrowth.roundCount * 3 { throw problem(Words.time(perTurn)) }
+        // Less than the smallest block of every other turn, and no time to see whether it goes on: the machine is busy.
+        if least < length * 16, round < HeapGrowth.roundCount * 3 { throw problem(Words.time(perTurn)) }
         return HeapGrowth(rounds: round, length: length, bytes: least)
     }
 

@@ -168,7 +168,7 @@ extension ConformanceCheck {
                     try refuseAll()
                     var left = ProcessCensus.settledAdditions(since: before, within: .seconds(1))
                     // A pool that grows is no leak.
-                    if !left.isEmpty { left = try ProcessCensus.leftBehind(within: .seconds(1), refuseAll) }
+                    if !left.isEmpty { left = try ProcessCensus.leftBehind(within: .seconds(1), after: 8, refuseAll) }
                     trial.fail(left.map { "'\(load.url)', where \(noun)s are refused: \($0)" })
                 }
             } catch {

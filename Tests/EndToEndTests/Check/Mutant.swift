@@ -58,7 +58,7 @@ struct Judgement: Decodable {
     /// - Parameters:
     ///   - jobs: at once; more than processors where what is judged mostly waits.
     ///   - timeout: of each check, in seconds; ten thousand loads take their time.
-    init(of library: URL, level: Int, jobs: Int = 4, timeout: Int? = nil) throws {
+    init(of library: URL, level: Int, jobs: Int = 5, timeout: Int? = nil) throws {
         let outcome = try Program().run(
             "check", library.path, "--level", String(level), "--json", "--jobs", String(jobs), "--timeout",
             String(timeout ?? (level > 3 ? 40 : 12)))

@@ -382,7 +382,7 @@ static void serve_redirect(subject_load *load) {
 #ifdef LEAK_03
     /* So many that they show, and no more: the C library keeps memory for each, which LEAK-01 would tell of. */
     pthread_t sleeper;
-    if (load->plugin->sleepers < 30) {
+    if (load->plugin->sleepers < 40) {
         load->plugin->sleepers++;
         if (pthread_create(&sleeper, NULL, sleep_on, load->plugin) == 0) pthread_detach(sleeper);
     }
