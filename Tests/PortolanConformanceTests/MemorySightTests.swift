@@ -66,6 +66,21 @@ import Testing
         }
     }
 
+    /// A crash that memcheck has no words for is an access all the same; one by abort(3) is none.
+    @Test func anAccessThatEndedTheProcessIsAnInvalidOne() throws {
+        var crashed = try result("ORDER-01", .crashed)
+        (crashed.note, crashed.stack) = ("ended by SIGSEGV: it touched memory that was not lent", ["hold (tide.c:1)"])
+        let results = sight(crashed)
+        #expect(results[0].verdict == .failed)
+        #expect(results[0].findings.map(\.detail) == ["ORDER-01: ended by SIGSEGV: it touched memory that was not lent"])
+        #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"])
+        crashed.note = "ended by SIGABRT"
+        #expect(sight(crashed)[0].verdict == .passed)
+        var told = try result("ORDER-01", .crashed, [error("InvalidRead")])
+        told.note = "ended by SIGSEGV"
+        #expect(sight(told)[0].findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
+    }
+
     @Test func whatDidNotRunUnderValgrindIsNotJudged() throws {
         let results = sight(CheckResult(try #require(RuleCatalogue.rule("ORDER-01")), .passed))
         #expect(results.allSatisfy { $0.verdict == .skipped } && results.count == 4)

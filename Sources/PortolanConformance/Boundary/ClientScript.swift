@@ -43,13 +43,24 @@ struct ClientScript: Sendable {
     /// Called while an event is being delivered, on the plugin's thread.
     var whileDelivering: (@Sendable (_ index: Int, _ call: ClientCall) -> Void)?
 
-    enum Pauses: Hashable, Sendable { case none, first, each }
+    enum Pauses: Hashable, Sendable {
+        case none, first, each
+        /// The first bytes, or the end where there are none.
+        case body
+    }
 
     /// How many pauses of a load last.
     static let longPauses = 2
 
     /// Whether a delivery is paused before which `count` others were.
-    func pauses(_ count: Int) -> Bool { pauses == .each || (pauses == .first && count == 0) }
+    func pauses(_ delivery: ClientCall, after count: Int) -> Bool {
+        switch pauses {
+        case .none: false
+        case .each: true
+        case .first: count == 0
+        case .body: count == 0 && delivery.isBodyOrFinish
+        }
+    }
 
     enum Decision: Hashable, Sendable {
         case atOnce

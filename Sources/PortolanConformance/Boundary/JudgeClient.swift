@@ -144,10 +144,10 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
 
     /// The answer to a delivery that may be paused.
     func delivery(_ call: ClientCall) -> portolan_flow {
-        if isBlocking { waitInPause() }
+        if isBlocking { waitInPause(call) }
         return take(call) { [script, isBlocking] state in
             if isBlocking { return nil }
-            if script.pauses(state.pauseCount) {
+            if script.pauses(call, after: state.pauseCount) {
                 state.pauseCount += 1
                 return PORTOLAN_PAUSE
             }
@@ -157,9 +157,9 @@ final class JudgeClient: @unchecked Sendable {  // … because all that changes 
     }
 
     /// In a delivery of a blocking load, which returns when its pause is over, or when it is stopped.
-    private func waitInPause() {
+    private func waitInPause(_ call: ClientCall) {
         let time = state.signalling { state -> Duration? in
-            guard script.pauses(state.pauseCount), !state.isStopped else { return .zero }
+            guard script.pauses(call, after: state.pauseCount), !state.isStopped else { return .zero }
             state.pauseCount += 1
             guard script.pauseTime.map({ $0 > .zero && state.pauseCount <= ClientScript.longPauses }) ?? true else { return .zero }
             state.isWaiting = true

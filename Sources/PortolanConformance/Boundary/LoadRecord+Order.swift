@@ -57,20 +57,12 @@ extension RecordedCall {
         }
         guard let given = response.value, (100...599).contains(given.status) else { return .noRedirect }
         var fields = HTTPFields()
-        for field in given.fields ?? [] where field.name.text?.lowercased() == HTTPField.Name.location.canonicalName {
+        for field in given.fields ?? [] where field.name.text.flatMap({ HTTPField.Name($0) }) == .location {
             if field.value.isUnreadable { return nil }
             fields.append(HTTPField(name: .location, value: field.value.bytes ?? []))
         }
         // `try?` because a URL that does not parse is BODY-11's.
         let url = given.url.text.flatMap { try? URLRecord(parsing: $0) } ?? request.url
         return RedirectTarget(of: Response(url: url, status: HTTPResponse.Status(code: Int(given.status)), fields: fields))
-    }
-
-    var isBodyOrFinish: Bool {
-        switch call {
-        case .data(let count, _, _): count != 0
-        case .trailers, .finish: true
-        default: false
-        }
     }
 }

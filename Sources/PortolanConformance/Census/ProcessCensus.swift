@@ -86,12 +86,8 @@ struct ProcessCensus: Sendable {
         return []
     }
 
-    /// How much memory the process has that is no file's, in bytes (`proc_pid_statm(5)`: resident without shared).
-    static func residentBytes() -> Int {
-        // `try?` because without the file there is nothing to compare.
-        let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ").compactMap { Int($0) } ?? []
-        return pages.count > 2 ? (pages[1] - pages[2]) * Int(getpagesize()) : 0
-    }
+    /// How much memory the process has that no file on a disk stands behind, in bytes: its own, and what it shares or keeps in memory files.
+    static func residentBytes() -> Int { bytes(of: ["RssAnon", "RssShmem"]) }
 
     /// How many bytes of the heap are in use (`mallinfo2(3)`), once what just ended had a moment to be gone.
     static func settledHeapBytes() -> Int {
@@ -103,12 +99,14 @@ struct ProcessCensus: Sendable {
         return least
     }
 
-    /// How much address space the process had at most, in bytes (`proc_pid_status(5)`, VmPeak).
-    static func peakBytes() -> Int {
+    /// How much address space the process had at most, in bytes.
+    static func peakBytes() -> Int { bytes(of: ["VmPeak"]) }
+
+    /// The sum of these fields of `proc_pid_status(5)`.
+    private static func bytes(of fields: Set<Substring>) -> Int {
         // `try?` because without the file there is nothing to compare.
         let lines = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8))?.split(separator: "\n") ?? []
-        guard let line = lines.first(where: { $0.hasPrefix("VmPeak:") }) else { return 0 }
-        return (Int(line.filter(\.isNumber)) ?? 0) << 10
+        return lines.filter { fields.contains($0.prefix { $0 != ":" }) }.reduce(0) { $0 + (Int($1.filter(\.isNumber)) ?? 0) << 10 }
     }
 
     private static func timers() -> [String] {

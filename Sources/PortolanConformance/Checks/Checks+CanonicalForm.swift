@@ -130,21 +130,8 @@ extension GivenField {
 
 extension URLRecord {
     /// Whether it leads to another path of a scheme and host, as far as percent-encoding is no difference. Schemes and hosts may be names of one thing.
-    fileprivate func isAnotherPath(than other: Self) -> Bool { decodedPath != other.decodedPath }
-
-    private var decodedPath: [UInt8] {
-        var rest = description.prefix { $0 != "#" && $0 != "?" }.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst()
-        if rest.starts(with: "//".utf8) { rest = rest.dropFirst(2).drop { $0 != UInt8(ascii: "/") } }
-        var path: [UInt8] = []
-        while let byte = rest.popFirst() {
-            // `nil` where what stands behind it are no two digits: it means itself then.
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            let isEncoded = byte == UInt8(ascii: "%") && digits.count == 2 && digits.allSatisfy(\.isHexDigit)
-            let decoded = isEncoded ? UInt8(digits, radix: 16) : nil
-            if decoded != nil { rest = rest.dropFirst(2) }
-            path.append(decoded ?? byte)
-        }
-        return path
+    fileprivate func isAnotherPath(than other: Self) -> Bool {
+        PercentEncoding.decodedBytes(path) != PercentEncoding.decodedBytes(other.path)
     }
 }
 

@@ -189,15 +189,3 @@ extension ClientCall {
         }
     }
 }
-
-/// A structure that points at others.
-private protocol WholeOrNot {
-    /// What of it is counted or pointed at, and is not there.
-    var unreadable: [String] { get }
-}
-
-extension GivenResponse: WholeOrNot {}
-extension GivenChange: WholeOrNot {}
-
-extension GivenError: WholeOrNot {}
-extension GivenChallenge: WholeOrNot {}

@@ -78,7 +78,7 @@ extension ConformanceCheck {
         ConformanceCheck("PERF-05", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
                 var paused: [JudgedLoad] = []
-                for _ in 0..<100 { paused.append(try trial.held(request, of: instance, load)) }
+                for _ in 0..<100 { paused.append(try trial.held(request, of: instance, load, at: .body)) }
                 let time = ProcessCensus.processorTimeAtRest()
                 if time > .milliseconds(10) {
                     trial.fail("'\(load.url)': a hundred paused loads took \(Words.time(time)) of processor time in 200 ms")

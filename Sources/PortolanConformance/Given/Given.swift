@@ -39,4 +39,19 @@ extension Given {
         }
         self = unsafe .whole(read(UnsafeRawPointer(pointer).loadUnaligned(as: Root.self)))
     }
+
+    /// The values at `start`; `nil` where they can't be read, or are more than `limit`.
+    static func list<Element>(_ start: UnsafePointer<Element>?, _ count: Int, atMost limit: Int, _ read: (Element) -> Value) -> [Value]? {
+        guard count != 0 else { return [] }
+        guard let start = unsafe start, (1...limit).contains(count),
+            unsafe ReadableMemory.contains(start, count * MemoryLayout<Element>.stride)
+        else { return nil }
+        return (0..<count).map { unsafe read(start[$0]) }
+    }
+}
+
+/// A structure that points at others.
+protocol WholeOrNot {
+    /// What of it is counted or pointed at, and is not there.
+    var unreadable: [String] { get }
 }

@@ -7,21 +7,17 @@ struct GivenField: Hashable, Sendable {
 
     /// The fields at `start`; `nil` where they can't be read, or are more than any message has.
     static func list(_ start: UnsafePointer<portolan_field>?, _ count: Int) -> [Self]? {
-        guard count > 0 else { return count == 0 ? [] : nil }
-        guard let start = unsafe start, count <= 1 << 16, unsafe ReadableMemory.contains(start, count * MemoryLayout<portolan_field>.stride)
-        else { return nil }
-        return (0..<count).map { unsafe Self(name: GivenText(start[$0].name), value: GivenText(start[$0].value)) }
+        unsafe Given.list(start, count, atMost: 1 << 16) { unsafe Self(name: GivenText($0.name), value: GivenText($0.value)) }
     }
 }
 
-struct GivenResponse: Hashable, Sendable {
+struct GivenResponse: Hashable, Sendable, WholeOrNot {
     let status: Int32
     let url, mimeType, charset, name: GivenText
     let expectedLength: Int64
     var fields: [GivenField]?
     let storage: Int32
 
-    /// What of it is counted or pointed at, and is not there.
     var unreadable: [String] {
         let texts = [("the URL", url), ("the MIME type", mimeType), ("the charset", charset), ("the suggested name", name)]
         let ofFields = fields.map { $0.contains { $0.name.isUnreadable || $0.value.isUnreadable } ? ["the text of a field"] : [] }
@@ -36,7 +32,7 @@ struct GivenResponse: Hashable, Sendable {
     }
 }
 
-struct GivenError: Hashable, Sendable {
+struct GivenError: Hashable, Sendable, WholeOrNot {
     let code: Int32
     let domain, message: GivenText
     /// The codes and domains of its causes, nearest first.
@@ -44,7 +40,6 @@ struct GivenError: Hashable, Sendable {
     /// Whether the list of causes ends where one is too short, or can't be read.
     let hasBrokenCause: Bool
 
-    /// What of it is counted or pointed at, and is not there.
     var unreadable: [String] {
         var found = [("the domain", domain), ("the message", message)].filter { $1.isUnreadable }.map(\.0)
         if hasBrokenCause || causes.contains(where: { $0.domain.isUnreadable || $0.message.isUnreadable }) { found.append("a cause") }
@@ -73,7 +68,7 @@ struct GivenError: Hashable, Sendable {
     }
 }
 
-struct GivenChange: Hashable, Sendable {
+struct GivenChange: Hashable, Sendable, WholeOrNot {
     let url, method: GivenText
     let fields: [GivenField]?
     let dropsBody, dropsFields: Bool
@@ -82,7 +77,6 @@ struct GivenChange: Hashable, Sendable {
     /// Whether a text or the bytes of one can't be read.
     let hasBrokenProperty: Bool
 
-    /// What of it is counted or pointed at, and is not there.
     var unreadable: [String] {
         var found = [("the URL", url), ("the method", method)].filter { $1.isUnreadable }.map(\.0)
         if let fields {
@@ -99,26 +93,16 @@ struct GivenChange: Hashable, Sendable {
         unsafe (url, method) = (GivenText(change.url), GivenText(change.method))
         unsafe fields = GivenField.list(change.fields, change.field_count)
         unsafe (dropsBody, dropsFields) = (change.drops_body != 0, change.drops_fields != 0)
-        let (start, count) = unsafe (change.properties, change.property_count)
-        if count == 0 {
-            (propertyNames, hasBrokenProperty) = ([], false)
-        } else if let start = unsafe start, (1...1 << 16).contains(count),
-            unsafe ReadableMemory.contains(start, count * MemoryLayout<portolan_property>.stride)
-        {
-            let names = (0..<count).map { unsafe GivenText(start[$0].name) }
-            let areBroken = (0..<count).map { place in
-                let property = unsafe start[place]
-                guard unsafe [PORTOLAN_KIND_TEXT, PORTOLAN_KIND_BYTES].contains(property.kind) else { return false }
-                return unsafe GivenText(property.bytes).isUnreadable
-            }
-            (propertyNames, hasBrokenProperty) = (names, areBroken.contains(true) || names.contains(where: \.isUnreadable))
-        } else {
-            (propertyNames, hasBrokenProperty) = (nil, false)
+        let properties = unsafe Given.list(change.properties, change.property_count, atMost: 1 << 16) { property in
+            let hasBytes = unsafe [PORTOLAN_KIND_TEXT, PORTOLAN_KIND_BYTES].contains(property.kind)
+            return unsafe (name: GivenText(property.name), isBroken: hasBytes && GivenText(property.bytes).isUnreadable)
         }
+        propertyNames = properties?.map(\.name)
+        hasBrokenProperty = properties?.contains { $0.isBroken || $0.name.isUnreadable } ?? false
     }
 }
 
-struct GivenChallenge: Hashable, Sendable {
+struct GivenChallenge: Hashable, Sendable, WholeOrNot {
     let method, port, failureCount: Int32
     let isProxy: Bool
     let protocolName, host, realm, scheme: GivenText
@@ -127,7 +111,6 @@ struct GivenChallenge: Hashable, Sendable {
     /// `nil` where they can't be read.
     let certificates: [GivenText]?
 
-    /// What of it is counted or pointed at, and is not there.
     var unreadable: [String] {
         let texts = [("the protocol", protocolName), ("the host", host), ("the realm", realm), ("the scheme", scheme)]
         var found = texts.filter { $1.isUnreadable }.map(\.0)
@@ -145,15 +128,6 @@ struct GivenChallenge: Hashable, Sendable {
         unsafe isProxy = challenge.is_proxy != 0
         unsafe (protocolName, host, realm) = (GivenText(challenge.protocol), GivenText(challenge.host), GivenText(challenge.realm))
         unsafe (scheme, previous) = (GivenText(challenge.scheme), Given(challenge.previous, GivenError.init))
-        let (start, count) = unsafe (challenge.certificates, challenge.certificate_count)
-        if count == 0 {
-            certificates = []
-        } else if let start = unsafe start, (1...1 << 12).contains(count),
-            unsafe ReadableMemory.contains(start, count * MemoryLayout<portolan_string>.stride)
-        {
-            certificates = (0..<count).map { unsafe GivenText(start[$0]) }
-        } else {
-            certificates = nil
-        }
+        certificates = unsafe Given.list(challenge.certificates, challenge.certificate_count, atMost: 1 << 12) { unsafe GivenText($0) }
     }
 }

@@ -132,9 +132,11 @@ extension Trial {
     /// A load in a pause that lasts.
     ///
     /// - Throws: where it ends before one.
-    func held(_ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad) throws(Unjudged) -> JudgedLoad {
+    func held(
+        _ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad, at pauses: ClientScript.Pauses = .first
+    ) throws(Unjudged) -> JudgedLoad {
         var script = Self.script(for: load)
-        (script.pauses, script.pauseTime) = (.first, nil)
+        (script.pauses, script.pauseTime) = (pauses, nil)
         let made = try make(request, of: instance, script)
         try made.start()
         let isPaused = made.client.waitUntilHeld(atMost: patience)

@@ -32,7 +32,7 @@ import Testing
     }
 
     /// As command-line.md has it, in the process of the tests.
-    @Test(arguments: ConformanceCheck.all(level: 2).filter { ["ORDER", "BODY", "ERR"].contains($0.rule.category) })
+    @Test(arguments: ConformanceCheck.all(level: 2).filter { !$0.needsProcess && ["ORDER", "BODY", "ERR"].contains($0.rule.category) })
     func aTestCanMakeTheChecks(check: ConformanceCheck) throws {
         let program = try Program()
         try program.copyFixture("template.so", to: "Template/template.so")
@@ -41,7 +41,8 @@ import Testing
         var judge = Judge(Subject(plugin))
         judge.timeLimit = .seconds(120)
         let result = judge.result(of: check)
-        #expect(result.verdict == .passed || result.verdict == .skipped, "\(result)")
+        // Template's manifest has no URL with an empty body.
+        #expect(result.verdict == (check.id == "BODY-06" ? .skipped : .passed), "\(result)")
     }
 
     /// … with nginx and Apache.

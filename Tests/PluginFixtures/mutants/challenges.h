@@ -102,6 +102,9 @@ static int is_admitted(subject_load *load) {
 #endif
         int settled = settle(load, answer);
         if (settled < 0) return 0;
+#ifdef CHAL_03b
+        while (settled == 0 && !client->is_stopped(client)) pause_for(5);
+#endif
 #ifdef LIFE_10b
         if (settled == 0) wrong_count++;
 #endif

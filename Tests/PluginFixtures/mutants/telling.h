@@ -175,6 +175,14 @@ static void *scribble(void *length) {
 }
 #endif
 
+#if defined(FLOW_09) || defined(FLOW_09b) || defined(PERF_05)
+static void *spin(void *pointer) {
+    subject_load *load = pointer;
+    while (load->is_held) __asm__ volatile("" : : : "memory");
+    return NULL;
+}
+#endif
+
 static UNUSED portolan_flow deliver_bytes(subject_load *load, const char *text, size_t length) {
     portolan_client *client = load->client;
 #ifdef BODY_03
@@ -190,6 +198,14 @@ static UNUSED portolan_flow deliver_bytes(subject_load *load, const char *text, 
     memcpy(pages + 4096 - length, text, length);
     portolan_flow flow = client->did_load(client, pages + 4096 - length, length + 1);
     munmap(pages, 8192);
+    return flow;
+#elif defined(FLOW_09b)
+    load->is_held = 1;
+    load->has_thread = pthread_create(&load->thread, NULL, spin, load) == 0;
+    portolan_flow flow = client->did_load(client, text, length);
+    load->is_held = 0;
+    if (load->has_thread) pthread_join(load->thread, NULL);
+    load->has_thread = 0;
     return flow;
 #elif defined(LIFE_09)
     static size_t place;

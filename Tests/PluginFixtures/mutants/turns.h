@@ -18,14 +18,6 @@ static void *read_ahead(void *pointer) {
 static _Thread_local subject_load *of_this_thread;
 #endif
 
-#if defined(FLOW_09) || defined(PERF_05)
-static void *spin(void *pointer) {
-    subject_load *load = pointer;
-    while (load->is_held) __asm__ volatile("" : : : "memory");
-    return NULL;
-}
-#endif
-
 #ifdef FLOW_10
 static atomic_int held_loads;
 #endif
