@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
 import Synchronization
@@ -104,25 +105,26 @@ extension ConformanceCheck {
         },
         ConformanceCheck("CHAL-09") { trial throws(Unjudged) in
             try trial.eachAsked { load, request, _, instance throws(Unjudged) in
-                func look(for password: String, answering answer: @escaping @Sendable (Int) -> ClientScript.ChallengeAnswer)
-                    throws(Unjudged)
-                {
+                func look(
+                    for credential: (user: String, password: String),
+                    answering answer: @escaping @Sendable (Int) -> ClientScript.ChallengeAnswer
+                ) throws(Unjudged) {
                     var script = Trial.script(for: load)
                     script.answer = answer
                     let record = try trial.perform(request, of: instance, script)
-                    for (place, bytes) in record.texts where String(decoding: bytes, as: UTF8.self).contains(password) {
+                    for (place, bytes) in record.texts where shows(String(decoding: bytes, as: UTF8.self), credential) {
                         trial.fail("'\(load.url)': \(place) shows the password that a question was answered with")
                     }
-                    let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
+                    let logged = instance.host.calls.filter { $0.function == "log" && shows($0.text, credential) }
                     if !logged.isEmpty { trial.fail("'\(load.url)': a log line shows the password that a question was answered with") }
                 }
-                let (wrong, password) = (Trial.wrongAnswer, Trial.wrongCredential.password)
-                try look(for: password) { $0 < 10 ? wrong : .cancel }
+                let (wrong, credential) = (Trial.wrongAnswer, Trial.wrongCredential)
+                try look(for: credential) { $0 < 10 ? wrong : .cancel }
                 // … in the space after the first one.
-                try look(for: password) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
+                try look(for: credential) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
                 // A right one that the URL has in it, or that could be any word, says nothing.
                 guard let right = load.credential, right.password.utf8.count >= 5, !load.url.contains(right.password) else { return }
-                try look(for: right.password) { _ in .use(user: right.username, password: right.password) }
+                try look(for: (right.username, right.password)) { _ in .use(user: right.username, password: right.password) }
             }
         },
         ConformanceCheck("CHAL-10") { trial throws(Unjudged) in
@@ -162,6 +164,13 @@ extension ConformanceCheck {
                 }
             }
         }
+    }
+
+    /// Whether a credential's password stands in a text: as it is, percent-encoded, or with the user as in the Basic scheme (RFC 7617 §2).
+    private static func shows(_ text: String, _ credential: (user: String, password: String)) -> Bool {
+        let (user, password) = credential
+        return text.contains(password) || PercentEncoding.decode(text).contains(password)
+            || text.contains(Data("\(user):\(password)".utf8).base64EncodedString())
     }
 }
 
@@ -207,9 +216,12 @@ extension LoadRecord {
                 for field in response.fields ?? [] { texts.append(("the field \(field.name.quoted)", field.value.bytes ?? [])) }
             case .redirect(let change, let response):
                 texts.append(("the redirect's URL", change.value?.url.bytes ?? []))
+                texts.append(("the URL of a redirect's response", response.value?.url.bytes ?? []))
                 for field in (change.value?.fields ?? []) + (response.value?.fields ?? []) {
                     texts.append(("the redirect's field \(field.name.quoted)", field.value.bytes ?? []))
                 }
+            case .trailers(let fields):
+                for field in fields ?? [] { texts.append(("the trailer field \(field.name.quoted)", field.value.bytes ?? [])) }
             case .failure(let error):
                 guard let error = error.value else { continue }
                 for message in [error.message] + error.causes.map(\.message) { texts.append(("the error", message.bytes ?? [])) }

@@ -7,9 +7,13 @@ import PortolanPlugins
 /// FUZZ: requests, schedules and settings at random.
 extension ConformanceCheck {
     static let fuzzing: [ConformanceCheck] = [
-        fuzzed("FUZZ-01", count: 1000) { trial, _, random in
-            let schemes = trial.schemes
-            let scheme = schemes[Int(random.next() % UInt64(schemes.count))]
+        fuzzed("FUZZ-01", count: 1000) { trial, load, random in
+            // Half of them are at a place that it knows, where the path is looked at.
+            if random.next() % 2 == 0, let known = Request.parsed(load.url) {
+                let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
+                return Request.parsed(known.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
+            }
+            let scheme = random.element(of: trial.schemes)
             let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
             return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
         },
@@ -18,16 +22,16 @@ extension ConformanceCheck {
         },
         fuzzed("FUZZ-03", count: 300) { _, load, random in
             guard var request = Request.parsed(load.url) else { return nil }
-            if let method = HTTPRequest.Method(random.token(1 + random.next() % 40)) { request.method = method }
+            let method = random.next() % 2 == 0 ? random.element(of: knownMethods) : random.token(1 + random.length(upTo: 12))
+            if let method = HTTPRequest.Method(method) { request.method = method }
             for _ in 0..<random.next() % 20 {
-                if let name = HTTPField.Name(random.token(1 + random.next() % 20)) {
-                    request.fields[name] = random.token(random.next() % 200)
-                }
+                let name = random.next() % 2 == 0 ? random.element(of: knownNames) : random.token(1 + random.length(upTo: 8))
+                if let name = HTTPField.Name(name) { request.fields[name] = random.token(random.length(upTo: 14)) }
             }
             for _ in 0..<random.next() % 8 {
-                let bytes = (0..<random.next() % 100).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                let bytes = (0..<random.length(upTo: 12)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
                 let values: [PropertyValue] = [
-                    .text(random.token(random.next() % 100)), .bytes(bytes), .integer(Int64(bitPattern: random.next())),
+                    .text(random.token(random.length(upTo: 12))), .bytes(bytes), .integer(Int64(bitPattern: random.next())),
                     .real(Double(bitPattern: random.next())), .truth(random.next() % 2 == 0),
                 ]
                 request.properties["org.example." + random.token(1 + random.next() % 8).lowercased()] =
@@ -105,6 +109,13 @@ extension ConformanceCheck {
         },
     ]
 
+    /// What a plugin may look for (RFC 9110): of others it does not see the value.
+    private static let knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]
+    private static let knownNames = [
+        "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Content-Length", "Content-Type", "Cookie",
+        "Expect", "Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "Range", "Referer", "User-Agent",
+    ]
+
     /// Makes loads of random requests, starts some of them, and stops those that do not end.
     private static func fuzzed(
         _ id: String, count: Int, _ request: @escaping @Sendable (Trial, ConformanceLoad, inout SplitMix) -> Request?
@@ -151,6 +162,11 @@ extension Request {
 }
 
 extension SplitMix {
+    fileprivate mutating func element<Element>(of array: [Element]) -> Element { array[Int(next() % UInt64(array.count))] }
+
+    /// Below a power of two up to that of `exponent`, so that short ones are as frequent as long ones.
+    fileprivate mutating func length(upTo exponent: UInt64) -> UInt64 { next() % (1 << (1 + next() % exponent)) }
+
     fileprivate mutating func text(_ count: UInt64) -> String {
         String(decoding: (0..<count).map { _ in UInt8(0x21 + next() % 94) }, as: UTF8.self)
     }
