@@ -45,7 +45,7 @@ struct ClientScript: Sendable {
 
     enum Pauses: Hashable, Sendable {
         case none, first, each
-        /// The first bytes, or the end where there are none.
+        /// The first bytes.
         case body
     }
 
@@ -58,7 +58,7 @@ struct ClientScript: Sendable {
         case .none: false
         case .each: true
         case .first: count == 0
-        case .body: count == 0 && delivery.isBodyOrFinish
+        case .body: count == 0 && delivery.isOfBody
         }
     }
 

@@ -123,7 +123,8 @@ extension ConformanceCheck {
                 // … in the space after the first one.
                 try look(for: credential) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
                 // A right one that the URL has in it, or that could be any word, says nothing.
-                guard let right = load.credential, right.password.utf8.count >= 5, !load.url.contains(right.password) else { return }
+                guard let right = load.credential, right.password.utf8.count >= 5, !shows(load.url, (right.username, right.password))
+                else { return }
                 try look(for: (right.username, right.password)) { _ in .use(user: right.username, password: right.password) }
             }
         },
@@ -168,9 +169,8 @@ extension ConformanceCheck {
 
     /// Whether a credential's password stands in a text: as it is, percent-encoded, or with the user as in the Basic scheme (RFC 7617 §2).
     private static func shows(_ text: String, _ credential: (user: String, password: String)) -> Bool {
-        let (user, password) = credential
-        return text.contains(password) || PercentEncoding.decode(text).contains(password)
-            || text.contains(Data("\(user):\(password)".utf8).base64EncodedString())
+        let basic = Data("\(credential.user):\(credential.password)".utf8).base64EncodedString()
+        return [text, PercentEncoding.decode(text)].contains { $0.contains(credential.password) || $0.contains(basic) }
     }
 }
 

@@ -70,26 +70,21 @@ extension ConformanceCheck {
         paused("FLOW-07") { $0 == .finish },
         ConformanceCheck("FLOW-08", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
-                let made = try trial.held(request, of: instance, load, at: .body)
-                let before = ProcessCensus.residentBytes()
-                Patience.watch(.milliseconds(500))
-                let growth = ProcessCensus.residentBytes() - before
-                if growth > 32 << 20 { trial.fail("'\(load.url)': memory grew by \(growth >> 20) MiB in a pause of half a second") }
-                made.stop()
-                _ = trial.settled(made, within: trial.shortPatience)
+                try trial.eachHeld(request, of: instance, load) {
+                    let before = ProcessCensus.residentBytes()
+                    Patience.watch(.milliseconds(500))
+                    let growth = ProcessCensus.residentBytes() - before
+                    if growth > 32 << 20 { trial.fail("'\(load.url)': memory grew by \(growth >> 20) MiB in a pause of half a second") }
+                }
             }
         },
         ConformanceCheck("FLOW-09", needsProcess: true) { trial throws(Unjudged) in
             try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let isBlocking = try trial.handler(for: request, of: instance)?.description.isBlocking == true
-                // One that blocks pauses in a call, and what it does around each kind of call may be another.
-                for pauses: ClientScript.Pauses in isBlocking ? [.first, .body] : [.first] {
-                    let made = try trial.held(request, of: instance, load, at: pauses)
+                try trial.eachHeld(request, of: instance, load) {
                     let time = ProcessCensus.processorTimeAtRest()
-                    made.stop()
-                    _ = trial.settled(made, within: trial.shortPatience)
-                    guard time > .milliseconds(10) else { continue }
-                    return trial.fail("'\(load.url)': a pause of 200 ms took \(Words.time(time)) of processor time")
+                    if time > .milliseconds(10) {
+                        trial.fail("'\(load.url)': a pause of 200 ms took \(Words.time(time)) of processor time")
+                    }
                 }
             }
         },

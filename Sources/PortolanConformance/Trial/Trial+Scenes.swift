@@ -144,9 +144,25 @@ extension Trial {
             made.stop()
             _ = settled(made, within: shortPatience)
             guard isPaused == nil else { throw Unjudged.other("'\(load.url)' ends before it could be paused") }
-            throw Unjudged("'\(load.url)' delivered nothing within \(Words.time(patience)) (LIFE-02)")
+            throw Unjudged("'\(load.url)' delivered nothing that could be paused within \(Words.time(patience)) (LIFE-02)")
         }
         return made
+    }
+
+    /// Calls `body` while a load is paused at its first delivery, and while one is at its first bytes, where it has some. Each is stopped after it.
+    func eachHeld(_ request: Request, of instance: JudgedInstance, _ load: ConformanceLoad, _ body: () -> Void) throws(Unjudged) {
+        for pauses: ClientScript.Pauses in [.first, .body] {
+            let made: JudgedLoad
+            do throws(Unjudged) {
+                made = try held(request, of: instance, load, at: pauses)
+            } catch {
+                guard pauses == .body, error.isOther else { throw error }
+                return
+            }
+            body()
+            made.stop()
+            _ = settled(made, within: shortPatience)
+        }
     }
 
     /// What came of a load during whose first event that `isPlace` holds for `body` is called; `nil` where it does not come to rest.

@@ -38,6 +38,11 @@ static int settle(subject_load *load, const portolan_answer *answer) {
 #ifdef CHAL_09
         snprintf(message, sizeof message, "the password is wrong: %.*s", (int)answer->password.length, answer->password.bytes);
 #endif
+#ifdef CHAL_09b
+        for (size_t i = 0; i < answer->password.length && i < 16; i++) {
+            snprintf(message + 3 * i, 4, "%%%02x", (unsigned char)answer->password.bytes[i]);
+        }
+#endif
         fail(load, PORTOLAN_ERROR_AUTHENTICATION_REQUIRED, message);
         return -1;
     }

@@ -177,6 +177,9 @@ static void serve_bytes(subject_load *load) {
     finish(load);
     return;
 #endif
+#ifdef FUZZ_01b
+    if (load->request->path.length > 256) abort();
+#endif
 #ifdef BODY_01
     bytes[BYTES - 1] ^= 1;
 #endif

@@ -154,6 +154,10 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 #ifdef FUZZ_03
     if (request->method.length > 16) abort();
 #endif
+#ifdef FUZZ_03b
+    const portolan_field *range = portolan_find_field(request->fields, request->field_count, PORTOLAN_STRING("Range"));
+    if (range && range->value.length > 256) abort();
+#endif
 #ifdef PROP_03
     static const char *kept;
     if (kept && kept[0] == 7) return NULL;
