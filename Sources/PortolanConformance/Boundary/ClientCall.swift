@@ -63,15 +63,6 @@ enum ClientCall: Hashable, Sendable {
         }
     }
 
-    /// Whether it is of the body, or says that there is no more of it.
-    var isBodyOrFinish: Bool {
-        switch self {
-        case .data(let count, _, _): count != 0
-        case .trailers, .finish: true
-        default: false
-        }
-    }
-
     /// Whether it is one of as many as a body has pieces.
     var isOfBody: Bool {
         switch self {

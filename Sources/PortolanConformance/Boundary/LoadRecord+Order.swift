@@ -65,4 +65,12 @@ extension RecordedCall {
         let url = given.url.text.flatMap { try? URLRecord(parsing: $0) } ?? request.url
         return RedirectTarget(of: Response(url: url, status: HTTPResponse.Status(code: Int(given.status)), fields: fields))
     }
+
+    var isBodyOrFinish: Bool {
+        switch call {
+        case .data(let count, _, _): count != 0
+        case .trailers, .finish: true
+        default: false
+        }
+    }
 }

@@ -35,7 +35,7 @@ extension ConformanceCheck {
                     .real(Double(bitPattern: random.next())), .truth(random.next() % 2 == 0),
                 ]
                 request.properties["org.example." + random.token(1 + random.next() % 8).lowercased()] =
-                    values[Int(random.next() % UInt64(values.count))]
+                    random.element(of: values)
             }
             return request
         },
@@ -44,7 +44,7 @@ extension ConformanceCheck {
             try trial.eachLoad(.any, isBlocking: false) { load, _, instance throws(Unjudged) in
                 for _ in 0..<40 {
                     var (request, script) = try trial.scene(load)
-                    script.pauses = [.none, .first, .each][Int(random.next() % 3)]
+                    script.pauses = random.element(of: [.none, .first, .each])
                     script.pauseTime = random.next() % 4 == 0 ? nil : .microseconds(Int64(random.next() % 2000))
                     script.resumesUnasked = random.next() % 2 == 0
                     script.decision = random.next() % 2 == 0 ? .atOnce : .later
@@ -164,8 +164,6 @@ extension Request {
 }
 
 extension SplitMix {
-    fileprivate mutating func element<Element>(of array: [Element]) -> Element { array[Int(next() % UInt64(array.count))] }
-
     /// Below a power of two up to that of `exponent`, so that short ones are as frequent as long ones.
     fileprivate mutating func length(upTo exponent: UInt64) -> UInt64 { next() % (1 << (1 + next() % exponent)) }
 
@@ -175,7 +173,7 @@ extension SplitMix {
 
     fileprivate mutating func token(_ count: UInt64) -> String {
         let letters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-".utf8)
-        return String(decoding: (0..<count).map { _ in letters[Int(next() % UInt64(letters.count))] }, as: UTF8.self)
+        return String(decoding: (0..<count).map { _ in element(of: letters) }, as: UTF8.self)
     }
 
     /// `url` with a few of its bytes changed, taken out, put in or repeated.

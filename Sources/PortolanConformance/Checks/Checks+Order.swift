@@ -8,8 +8,8 @@ import PortolanPlugins
 extension ConformanceCheck {
     static let order: [ConformanceCheck] = [
         eachLoad("ORDER-01", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
-            let first = record.told.first { $0.isResponse || $0.isConfirmation || $0.call.isBodyOrFinish }
-            guard let first, first.call.isBodyOrFinish else { return [] }
+            guard let first = record.told.first(where: { $0.isResponse || $0.isConfirmation || $0.isBodyOrFinish }), first.isBodyOrFinish
+            else { return [] }
             return ["\(first.call.function) came before any response"]
         },
         eachLoad("ORDER-02", beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in

@@ -25,7 +25,7 @@ extension ConformanceCheck {
             // As many at once as memory has room for: the judge keeps what comes.
             let largest = known.map(\.result.body.count).max() ?? 0
             let together = try trial.together(known, max(4, min(64, (1 << 28) / max(1, largest))), of: instance) { script in
-                script.pauses = [.none, .first, .each][Int(random.next() % 3)]
+                script.pauses = random.element(of: [.none, .first, .each])
                 script.pauseTime = .microseconds(Int64(random.next() % 3000))
                 // A reader that is slow now and then.
                 let slow = random.next() % 8

@@ -15,7 +15,7 @@ final class LibraryCopy {
             try FileManager.default.copyItem(atPath: library, toPath: path)
             // … with links to what lies beside it, which it may read.
             let original = URL(fileURLWithPath: library).deletingLastPathComponent().path
-            for name in try FileManager.default.contentsOfDirectory(atPath: original).prefix(64) where name != "copy.so" {
+            for name in try FileManager.default.contentsOfDirectory(atPath: original).prefix(1000) where name != "copy.so" {
                 try FileManager.default.createSymbolicLink(atPath: "\(folder)/\(name)", withDestinationPath: "\(original)/\(name)")
             }
         } catch {

@@ -13,4 +13,7 @@ struct SplitMix: RandomNumberGenerator {
         value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
         return value ^ (value >> 31)
     }
+
+    /// One of an array that has one at least.
+    mutating func element<Element>(of array: [Element]) -> Element { array[Int(next() % UInt64(array.count))] }
 }
