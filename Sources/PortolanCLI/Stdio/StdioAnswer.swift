@@ -19,6 +19,25 @@ enum StdioAnswer {
         ["id": id, "mime": .text(type?.description)]
     }
 
+    static func url(id: JSONValue, _ url: URLRecord?) -> JSONValue {
+        ["id": id, "url": url.map(members) ?? .null]
+    }
+
+    /// What the getters of the URL Standard's API return (WHATWG URL §6.1).
+    private static func members(of url: URLRecord) -> JSONValue {
+        [
+            "href": .string(url.description),
+            "protocol": .string("\(url.scheme):"),
+            "username": .string(String(url.username)),
+            "password": .string(String(url.password)),
+            "hostname": .string(String(url[.host])),
+            "port": .string(url.port.map(String.init) ?? ""),
+            "pathname": .string(String(url.path)),
+            "search": .string(url[.query].isEmpty ? "" : "?\(url[.query])"),
+            "hash": .string(url[.fragment].isEmpty ? "" : "#\(url[.fragment])"),
+        ]
+    }
+
     static func reset(id: JSONValue, _ stores: Set<StdioStore>) -> JSONValue {
         ["id": id, "reset": .array(StdioStore.allCases.filter(stores.contains).map { .string($0.rawValue) })]
     }

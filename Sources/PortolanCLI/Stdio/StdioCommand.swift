@@ -12,7 +12,8 @@ struct StdioCommand: ParsableCommand {
               {"id":1,"url":"data:,Hello"}
               {"id":2,"op":"capabilities"}
               {"id":3,"op":"parseMimeType","value":"Text/HTML; charset=utf-8"}
-              {"id":4,"op":"reset","what":["connections"]}
+              {"id":4,"op":"parseURL","value":"../b","base":"https://example.org/a/"}
+              {"id":5,"op":"reset","what":["connections"]}
             """)
 
     @OptionGroup var http: HTTPOptions

@@ -9,10 +9,12 @@ enum StdioRequest {
     case load(StdioLoadRequest)
     case capabilities
     case parseMIMEType(String)
+    /// `nil` where the text, or the base that it is resolved against, is not a valid URL.
+    case parseURL(URLRecord?)
     case reset(Set<StdioStore>)
 
     /// The operations, by their names in `op`.
-    static let operations = ["capabilities", "load", "parseMimeType", "reset"]
+    static let operations = ["capabilities", "load", "parseMimeType", "parseURL", "reset"]
 
     /// - Throws: ``LoadError/Code/badRequest`` for what is malformed, ``LoadError/Code/notOffered`` for an unknown operation.
     init(_ json: JSONValue) throws(LoadError) {
@@ -21,14 +23,30 @@ enum StdioRequest {
         case "load": self = .load(try StdioLoadRequest(json))
         case "capabilities": self = .capabilities
         case "parseMimeType":
-            guard let value = try json.string("value") else { throw LoadError(.badRequest, message: "the member 'value' is missing") }
-            self = .parseMIMEType(value)
+            self = .parseMIMEType(try Self.value(json))
+        case "parseURL": self = .parseURL(try Self.url(json))
         case "reset": self = .reset(try Self.stores(json["what"]))
         case let operation:
             throw LoadError(
                 .notOffered,
                 message: "there is no operation \(QuotedText(operation)); there are: \(Self.operations.joined(separator: ", "))")
         }
+    }
+
+    private static func value(_ json: JSONValue) throws(LoadError) -> String {
+        guard let value = try json.string("value") else { throw LoadError(.badRequest, message: "the member 'value' is missing") }
+        return value
+    }
+
+    /// Parses `value` as the constructor of the URL Standard's API does, relative to `base` if it is there.
+    ///
+    /// An invalid URL is an answer to this operation, not an error, so the rule that it breaks is dropped.
+    ///
+    /// WHATWG URL §6.1
+    private static func url(_ json: JSONValue) throws(LoadError) -> URLRecord? {
+        let value = try value(json)
+        guard let base = try json.string("base") else { return try? URLRecord(parsing: value) }
+        return (try? URLRecord(parsing: base)).flatMap { try? URLRecord(parsing: value, relativeTo: $0) }
     }
 
     private static func stores(_ json: JSONValue?) throws(LoadError) -> Set<StdioStore> {

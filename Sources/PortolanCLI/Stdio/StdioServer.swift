@@ -86,6 +86,7 @@ final class StdioServer: Sendable {
             switch try StdioRequest(json) {
             case .capabilities: write(StdioAnswer.capabilities(id: id, schemes: loaders.schemes))
             case .parseMIMEType(let text): write(StdioAnswer.mimeType(id: id, MIMEType(parsing: text)))
+            case .parseURL(let url): write(StdioAnswer.url(id: id, url))
             case .load(let request): start(request, id: id, loaders[request.redirects])
             case .reset(let stores):
                 if stores.contains(.connections) { loaders.closeIdleConnections() }

@@ -64,8 +64,8 @@ extension ByteSet {
 extension ByteSet {
     static let forbiddenInHost = ByteSet("\0\t\n\r #/:<>?@[\\]^|")
     static let forbiddenInDomain = forbiddenInHost.union(c0ControlSet).union("%")
-    /// What may keep a domain from standing as it is written: forbidden, percent-encoded, in capitals, beyond ASCII, or the hyphens of `xn--`.
-    static let needsWorkInDomain = forbiddenInDomain.union("ABCDEFGHIJKLMNOPQRSTUVWXYZ-")
+    /// What may keep a domain from standing as it is written: forbidden, percent-encoded, in capitals, or beyond ASCII.
+    static let needsWorkInDomain = forbiddenInDomain.union("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }
 
 extension UInt8 {

@@ -2,8 +2,9 @@
 
 /// Turns the domain of a special URL into the ASCII form in which it is serialised and looked up.
 enum DomainName {
-    /// Percent-decodes a domain, puts it in lower case, and checks that no forbidden character is in it. Where it goes beyond ASCII, or has a
-    /// label that is written in Punycode, it goes through UTS 46 in between.
+    /// Percent-decodes a domain, puts it in lower case, and checks that no forbidden character is in it. A domain that is not ASCII goes
+    /// through UTS 46 in between. One that is does not, even with `xn--` labels: sites exist whose `xn--` labels are not valid Punycode,
+    /// and the standard returns every ASCII domain in lower case for their sake.
     ///
     /// - Throws: `.domainInvalidCodePoint`; the rules whose names start with "domain-to-ASCII".
     ///
@@ -12,15 +13,12 @@ enum DomainName {
         var domain: [UInt8] = []
         domain.reserveCapacity(range.count)
         var isASCII = true
-        var hasHyphens = false
         var firstForbidden: Int?
         var offset = range.lowerBound
         while offset < range.upperBound {
             let (byte, length) = decodedByte(at: offset, limit: range.upperBound, of: source)
             if byte >= 0x80 {
                 isASCII = false
-            } else if byte == UInt8(ascii: "-") {
-                hasHyphens = true
             } else if firstForbidden == nil, ByteSet.forbiddenInDomain.contains(byte) {
                 firstForbidden = offset
             }
@@ -29,8 +27,7 @@ enum DomainName {
         }
         if isASCII {
             if let firstForbidden { throw URLParser.Failure(.domainInvalidCodePoint, at: firstForbidden) }
-            let bytes = domain.span
-            if !hasHyphens || !domain.indices.contains(where: { bytes.startsPunycode(at: $0, in: 0..<bytes.count) }) { return domain }
+            return domain
         }
 
         let result: [UInt8]
@@ -63,15 +60,5 @@ enum DomainName {
             offset += decodedByte(at: offset, limit: range.upperBound, of: source).length
         }
         return min(offset, range.upperBound)
-    }
-}
-
-extension Span<UInt8> {
-    /// Whether a label that starts with `xn--`, in lower case, starts at an offset.
-    func startsPunycode(at offset: Int, in domain: Range<Int>) -> Bool {
-        guard offset + 4 <= domain.upperBound, self[offset] == UInt8(ascii: "x"), self[offset + 1] == UInt8(ascii: "n"),
-            self[offset + 2] == UInt8(ascii: "-"), self[offset + 3] == UInt8(ascii: "-")
-        else { return false }
-        return offset == domain.lowerBound || self[offset - 1] == UInt8(ascii: ".")
     }
 }

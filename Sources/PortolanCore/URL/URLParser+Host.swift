@@ -31,7 +31,7 @@ extension URLParser {
     }
 
     private mutating func parseDomain(_ range: Range<Int>, of source: Span<UInt8>) throws(Failure) {
-        if domainNeedsWork(range, of: source) {
+        if range.contains(where: { ByteSet.needsWorkInDomain.contains(source[$0]) }) {
             let domain = try DomainName.ascii(range, of: source)
             let bytes = domain.span
             if let address = try IPv4Address(domain: bytes, at: range.lowerBound) {
@@ -44,14 +44,5 @@ extension URLParser {
         } else {
             output.append(range, of: source)
         }
-    }
-
-    /// Whether a domain can't stand as it is written.
-    private func domainNeedsWork(_ range: Range<Int>, of source: Span<UInt8>) -> Bool {
-        for offset in range where ByteSet.needsWorkInDomain.contains(source[offset]) {
-            if source[offset] != UInt8(ascii: "-") { return true }
-            if offset >= range.lowerBound + 2, source.startsPunycode(at: offset - 2, in: range) { return true }
-        }
-        return false
     }
 }

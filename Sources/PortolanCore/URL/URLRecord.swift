@@ -16,6 +16,7 @@
 /// ```
 ///
 /// In special schemes a host beyond ASCII is put into its `xn--` form: `http://Bücher.example/` becomes `http://xn--bcher-kva.example/`.
+/// A host that is ASCII already is only put in lower case: its `xn--` labels are not checked.
 ///
 /// WHATWG URL §4
 public struct URLRecord: Sendable, CustomStringConvertible {

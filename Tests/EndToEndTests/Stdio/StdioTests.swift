@@ -28,14 +28,21 @@ import Testing
         ),
         (
             #"{"id":{"b":[1e2,null]},"op":"capabilities"}"#,
-            #"{"id":{"b":[1e2,null]},"ops":["capabilities","load","parseMimeType","reset"],"schemes":["data","file","http","https"]}"#
+            #"{"id":{"b":[1e2,null]},"ops":["capabilities","load","parseMimeType","parseURL","reset"],"schemes":["data","file","http","https"]}"#
         ),
         (#"{"id":1,"op":"parseMimeType","value":"Text/HTML;charset=é"}"#, #"{"id":1,"mime":"text/html;charset=\"é\""}"#),
         (#"{"id":1,"op":"parseMimeType","value":"a/b;c=\u0100;d=\u00ff"}"#, #"{"id":1,"mime":"a/b;d=\"ÿ\""}"#),
         (#"{"id":1,"op":"parseMimeType","value":"x"}"#, #"{"id":1,"mime":null}"#),
         (
+            ##"{"id":1,"op":"parseURL","value":"//xn--/?#f","base":"HTTPS://h"}"##,
+            ##"{"id":1,"url":{"href":"https://xn--/?#f","protocol":"https:","username":"","password":"","hostname":"xn--","port":"","##
+                + ##""pathname":"/","search":"","hash":"#f"}}"##
+        ),
+        (#"{"id":1,"op":"parseURL","value":"x","base":"y"}"#, #"{"id":1,"url":null}"#),
+        (#"{"id":1,"op":"parseURL"}"#, #"{"id":1,"error":{"code":"badRequest","message":"the member 'value' is missing"}}"#),
+        (
             #"{"id":1,"op":"setCookies"}"#,
-            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, reset"}}"#
+            #"{"id":1,"error":{"code":"notOffered","message":"there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, parseURL, reset"}}"#
         ),
         (#"{"id":1,"op":"reset","what":["connections","cookies"]}"#, #"{"id":1,"reset":["cookies","connections"]}"#),
         (#"{"id":1,"op":"reset","what":[]}"#, #"{"id":1,"reset":[]}"#),

@@ -68,6 +68,10 @@ import Testing
         #"{"url":"x:y","redirect":"never"}"#, #"{"op":"reset"}"#, #"{"op":"reset","what":"cookies"}"#, #"{"op":"reset","what":["nosuch"]}"#,
         #"{"op":"reset","what":[1]}"#, #"{"url":"x:y","credentials":{"username":"u"}}"#, #"{"url":"x:y","timeoutMs":"1"}"#,
         #"{"url":"x:y","timeoutMs":-1}"#, #"{"url":"x:y","timeoutMs":1e999}"#, #"{"op":"parseMimeType"}"#, #"{"op":7}"#,
+        #"{"op":"parseURL"}"#, #"{"op":"parseURL","base":"x:y"}"#, #"{"op":"parseURL","value":null}"#,
+        #"{"op":"parseURL","value":["x:y"]}"#,
+        #"{"op":"parseURL","value":"x:y","base":1}"#, #"{"op":"parseURL","value":"x:y","base":{}}"#,
+        #"{"op":"parseURL","value":"x:y","base":false}"#,
     ])
     func malformedRequestsAreRefused(text: String) throws {
         let error = #expect(throws: LoadError.self) { try StdioRequest(JSONParser.parse(Array(text.utf8))) }
@@ -89,7 +93,7 @@ import Testing
             #"{"url":"x:y","cache":"\n"}"#,
             #"'\n' is no cache mode; there are default, reload, no-store, no-cache, force-cache and only-if-cached"#
         ),
-        (#"{"op":"\n"}"#, #"there is no operation '\n'; there are: capabilities, load, parseMimeType, reset"#),
+        (#"{"op":"\n"}"#, #"there is no operation '\n'; there are: capabilities, load, parseMimeType, parseURL, reset"#),
     ])
     func whatIsNoneIsQuotedInOneLine(_ line: String, _ message: String) {
         let error = #expect(throws: LoadError.self) { try Self.load(line) }
@@ -99,6 +103,6 @@ import Testing
     @Test func anUnknownOperationIsNotOffered() throws {
         let error = #expect(throws: LoadError.self) { try StdioRequest(["op": "setCookies"]) }
         #expect(error?.code == .notOffered)
-        #expect(error?.message == "there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, reset")
+        #expect(error?.message == "there is no operation 'setCookies'; there are: capabilities, load, parseMimeType, parseURL, reset")
     }
 }

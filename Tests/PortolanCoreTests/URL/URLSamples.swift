@@ -9,7 +9,7 @@ let canonicalURLs = [
     "file:///usr/share/doc", "file:///C:/Users", "file://server/share", "gzip:gzip:file:///x", "zip://h/a", "zip://u:p@h:9?q", "foo://",
     "foo:///a",
     "foo:/a/b", "foo:/.//a", "foo://%C3%A9/%C3%A9?%C3%A9#%C3%A9", "a+b-1.c:/x", "javascript:alert(1)",
-    "http://xn--bcher-kva.example/", "file://xn--4dbc.a/x",
+    "http://xn--bcher-kva.example/", "file://xn--4dbc.a/x", "https://xn--/", "http://a.b.c.xn--pokxncvks/",
 ]
 
 /// URLs that have to be rewritten, or that fail, to be cut and mutated.
@@ -18,5 +18,6 @@ let roughURLs = [
     "../../x?y",
     "http://0x7f.1/", "http://[1::1.2.3.4]:443/", "http://[::1", "http://h:99999/", "foo:/a/..//b", "foo://h/%2e%2E/%2e", "http://a%20b/",
     "data:text/html,<p>é</p> ?q #f", "https:/x:y@h:443?#", "blob:http://h/", "http://%31%32%37.1/", "ht!tp://x", "http://@/", "http://ä/",
-    "http://U\u{308}。xn--tda/", "http://xn--a/", "http://b%C3%BCcher.א/", "http://\u{628}\u{200C}\u{628}/", "ws://１２７。１/",
+    "http://U\u{308}。xn--tda/", "http://XN--A/", "http://ü.xn--a/", "http://b%C3%BCcher.א/", "http://\u{628}\u{200C}\u{628}/",
+    "ws://１２７。１/",
 ]

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanJSON
+import Testing
+
+@testable import PortolanCLI
+
+/// The operation `parseURL` of `portolan stdio`: what the constructor and the getters of the URL Standard's API give.
+@Suite struct StdioURLTests {
+    private static func answer(to request: String) throws -> String {
+        guard case .parseURL(let url) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw NoURL() }
+        return String(decoding: StdioAnswer.url(id: .count(1), url).bytes, as: UTF8.self)
+    }
+
+    private struct NoURL: Error {}
+
+    @Test(arguments: [
+        (
+            ##"{"op":"parseURL","value":" HTTPS://U%20ser:p@ss@EXAMPLE.org:8443/a/../b c?q'r#f g\n"}"##,
+            ##"{"id":1,"url":{"href":"https://U%20ser:p%40ss@example.org:8443/b%20c?q%27r#f%20g","protocol":"https:","username":"U%20ser","##
+                + ##""password":"p%40ss","hostname":"example.org","port":"8443","pathname":"/b%20c","search":"?q%27r","hash":"#f%20g"}}"##
+        ),
+        (  // the default port, an empty query and an empty fragment are empty strings, but stand in `href`
+            ##"{"op":"parseURL","value":"http://[::1]:80?#"}"##,
+            ##"{"id":1,"url":{"href":"http://[::1]/?#","protocol":"http:","username":"","password":"","hostname":"[::1]","port":"","##
+                + ##""pathname":"/","search":"","hash":""}}"##
+        ),
+        (
+            ##"{"op":"parseURL","value":"../x?y","base":"file:///C:/a/b/c#z"}"##,
+            ##"{"id":1,"url":{"href":"file:///C:/a/x?y","protocol":"file:","username":"","password":"","hostname":"","port":"","##
+                + ##""pathname":"/C:/a/x","search":"?y","hash":""}}"##
+        ),
+        (  // an opaque path; the space before the query is kept by its code
+            ##"{"op":"parseURL","value":"data:a b ?c#d","base":null}"##,
+            ##"{"id":1,"url":{"href":"data:a b%20?c#d","protocol":"data:","username":"","password":"","hostname":"","port":"","##
+                + ##""pathname":"a b%20","search":"?c","hash":"#d"}}"##
+        ),
+        (  // the "/." of `href` is no part of the path
+            ##"{"op":"parseURL","value":"foo:/a/..//b"}"##,
+            ##"{"id":1,"url":{"href":"foo:/.//b","protocol":"foo:","username":"","password":"","hostname":"","port":"","##
+                + ##""pathname":"//b","search":"","hash":""}}"##
+        ),
+        (
+            ##"{"op":"parseURL","value":"https://:p@xn--:0"}"##,
+            ##"{"id":1,"url":{"href":"https://:p@xn--:0/","protocol":"https:","username":"","password":"p","hostname":"xn--","port":"0","##
+                + ##""pathname":"/","search":"","hash":""}}"##
+        ),
+        (  // as a USVString
+            ##"{"op":"parseURL","value":"x:/\udc00?\ud83d\ude00\ud83d","base":"data:,\ud800"}"##,
+            ##"{"id":1,"url":{"href":"x:/%EF%BF%BD?%F0%9F%98%80%EF%BF%BD","protocol":"x:","username":"","password":"","hostname":"","port":"","##
+                + ##""pathname":"/%EF%BF%BD","search":"?%F0%9F%98%80%EF%BF%BD","hash":""}}"##
+        ),
+        (##"{"op":"parseURL","value":"a/b"}"##, ##"{"id":1,"url":null}"##),
+        (##"{"op":"parseURL","value":""}"##, ##"{"id":1,"url":null}"##),
+        (##"{"op":"parseURL","value":"http://a b/"}"##, ##"{"id":1,"url":null}"##),
+        // A base that is not valid fails, even where it is not needed.
+        (##"{"op":"parseURL","value":"http://h/","base":""}"##, ##"{"id":1,"url":null}"##),
+        (##"{"op":"parseURL","value":"http://h/","base":"/x"}"##, ##"{"id":1,"url":null}"##),
+        (##"{"op":"parseURL","value":"x","base":"mailto:a@b"}"##, ##"{"id":1,"url":null}"##),
+    ])
+    func eachMemberIsThatOfTheStandardsAPI(request: String, answer: String) throws {
+        #expect(try Self.answer(to: request) == answer)
+    }
+
+    @Test func nothingButATextIsAValue() throws {
+        let error = #expect(throws: LoadError.self) { try Self.answer(to: ##"{"op":"parseURL","base":"x:y"}"##) }
+        #expect(error?.message == "the member 'value' is missing")
+        let baseError = #expect(throws: LoadError.self) { try Self.answer(to: ##"{"op":"parseURL","value":"x","base":7}"##) }
+        #expect(baseError?.message == "the member 'base' has to be a string")
+    }
+}
