@@ -10,7 +10,7 @@ public import PortolanCore
 /// `Content-Range`; several ranges in one field, other units and malformed values give the whole file (RFC 9110 §14.2). `If-Range` is
 /// honoured with a date as `Last-Modified` gave it.
 ///
-/// The host of the URL is empty or `localhost`; its query and fragment are ignored, as browsers do. Symbolic links are followed. Directories,
+/// The host of the URL is empty, `localhost` or `localhost.`; its query and fragment are ignored, as browsers do. Symbolic links are followed. Directories,
 /// FIFOs, sockets and devices are refused, and nothing ever waits on one. A file that shrinks while it is read fails the load with
 /// ``LoadError/Code/truncated``; of one that grows, the length that was announced is delivered.
 ///

@@ -5,7 +5,7 @@ package import PortolanCore
 extension LocalPath {
     /// The file that a `file:` URL names on this machine.
     ///
-    /// The host is empty or `localhost`, which the URL parser has made empty already; user information and a port are refused by the
+    /// The host is empty or `localhost`, which the URL parser has made empty already, or `localhost.`, which it has not; user information and a port are refused by the
     /// parser. A query is left out, since RFC 8089 knows none and browsers ignore it too; so is the fragment. Percent-encoding is read
     /// strictly: an octet that is written wrongly, one that ends the path for the kernel (`%00`), and one that would make two path segments
     /// of one (`%2F`) are refused.
@@ -14,7 +14,7 @@ extension LocalPath {
     ///
     /// RFC 8089 §2; RFC 3986 §2.1
     package init(fileURL url: URLRecord) throws(LoadError) {
-        if let host = url.host, !host.isEmpty, host != "localhost" {
+        if let host = url.host, !host.isEmpty, host != "localhost", host != "localhost." {
             throw LoadError(
                 .badURL,
                 message: "'\(url)' names a file of host '\(host)', and only files of this machine are loaded; write file:///… for those")

@@ -9,7 +9,8 @@ import Testing
 
 @Suite struct RefusalTests {
     static let badURLs: [(url: String, says: String)] = [
-        ("file://server/share/x", "host 'server'"), ("file://127.0.0.1/x", "file:///"), ("file:///a%", "%25"), ("file:///a%2", "%25"),
+        ("file://server/share/x", "host 'server'"), ("file://a.localhost/x", "host 'a.localhost'"), ("file://localhost../x", "host"),
+        ("file://127.0.0.1/x", "file:///"), ("file:///a%", "%25"), ("file:///a%2", "%25"),
         ("file:///a%zz", "at byte 2"), ("file:///a%00b", "%00"), ("file:///a%2Fb", "%2F"), ("file:///a%2fb", "%2F"),
     ]
 
@@ -17,6 +18,16 @@ import Testing
         let error = try #require(try await FileHarness().load(row.url).error)
         #expect(error.code == .badURL)
         #expect(error.message.contains(row.says), "\(error)")
+    }
+
+    /// The name with the dot of the root is the same name (RFC 6761 §6.3); the URL Standard keeps it in the URL.
+    @Test(arguments: ["localhost", "localhost.", "LOCALHOST.", "%6cocalhost."]) func localhostIsThisMachine(_ host: String) async throws {
+        let house = try FileHarness()
+        try house.folder.write("here".utf8, to: "file")
+        let url = house.url(of: "file")
+        let recording = try await house.load("file://\(host)\(url.dropFirst("file://".count))")
+        #expect(recording.error == nil)
+        #expect(recording.holds(Array("here".utf8)))
     }
 
     @Test(arguments: ["file://user@localhost/x", "file://user:word@/x", "file://localhost:80/x"])

@@ -111,11 +111,11 @@ final class NameService: Sendable {
         for asker in state.withLock({ $0.takeAskers(of: first) }) { asker(answer) }
     }
 
-    /// Names below `localhost` are names of it, and no name server is asked for them (RFC 6761 §6.3): of which family its addresses are, the
-    /// system knows.
+    /// `localhost.` and names below `localhost` are looked up as `localhost`, which no name server is asked for (RFC 6761 §6.3): of which
+    /// family its addresses are, the system knows.
     static func name(of host: String) -> String {
-        let name = host.last == "." ? host.dropLast() : host[...]
-        return name.hasSuffix(".localhost") ? "localhost" : host
+        let name = (host.last == "." ? host.dropLast() : host[...]).lowercased()
+        return name == "localhost" || name.hasSuffix(".localhost") ? "localhost" : host
     }
 
     /// Asks the system's resolver: getaddrinfo(3).
