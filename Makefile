@@ -11,9 +11,9 @@ LEVEL ?= 3
 WITH_PEERS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
 # Builds of one folder, one after another.
 .NOTPARALLEL:
-FORMATTED := Sources Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
+FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
@@ -55,6 +55,9 @@ packages:
 packages-run:
 	@scripts/packages.sh run
 
+packages-install:
+	@scripts/packages.sh install
+
 packages-test:
 	@scripts/packages.sh test
 
@@ -71,8 +74,8 @@ build:
 plugins: build
 	@scripts/plugins.sh "$$($(SWIFT) build -c release --show-bin-path)/plugins"
 
-# The command, the plugins, the C headers and what pkg-config needs:  make install PREFIX=/usr/local [DESTDIR=/stage]
-install: packages build plugins
+# The command, the plugins, the C headers with what pkg-config needs, the kit for plugins in Swift, and the pages:  make install PREFIX=/usr/local [DESTDIR=/stage]
+install: packages-install build plugins
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh "$$($(SWIFT) build -c release --show-bin-path)"
 
 # The plugin libraries that the tests load: sound ones, and ones that break the contract.

@@ -25,7 +25,8 @@ scratch=$work/build
 mkdir -p "$work/package"
 cp -r Examples/Embedding/. "$work/package/"
 cd "$work/package"
-swift package config set-mirror --original https://example.org/portolan.git --mirror "file://$work/portolan.git" >/dev/null
+sed -i "s|\.package(name: \"portolan\", path: \"../..\")|.package(url: \"file://$work/portolan.git\", from: \"$version\")|" Package.swift
+grep -q 'portolan.git' Package.swift || { echo "Examples/Embedding/Package.swift does not depend on \"../..\" as this script expects" >&2; exit 1; }
 # The tag moves with each commit here, unlike a published one: a recorded fingerprint of it is worth a warning only.
 output=$(swift run --quiet --scratch-path "$scratch" --disable-dependency-cache --resolver-fingerprint-checking warn Embedding 2>"$work/errors") ||
     { cat "$work/errors" >&2; exit 1; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the command and the plugins that lie in FOLDER, with the headers, what pkg-config needs, and the documents.
+# Installs the command and the plugins that lie in FOLDER, with the headers, what pkg-config needs, the kit for plugins in Swift, and the pages.
 #   PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER" >&2; exit 2; }
@@ -33,7 +33,13 @@ for plugin in "$built"/plugins/*/; do
 done
 for header in Sources/CPortolan/include/portolan/*.h; do put 644 "$header" "$root/include/portolan"; done
 put 644 docs/plugin-manifest.schema.json "$root/share/portolan"
-for page in README.md CHANGELOG.md LICENSE Sources/Portolan/Portolan.docc/*.md; do put 644 "$page" "$root/share/doc/portolan"; done
+# The kit for plugins in Swift, with copies of what are links here; anew, so that no source of an older version stays.
+kit=$root/share/portolan/PluginKit
+rm -rf "$kit"
+(cd PluginKit && find -L . -type f) | while read -r file; do put 644 "PluginKit/$file" "$kit/$(dirname "$file")"; done
+# With links to one another and to nothing that is not installed.
+install -d -m 755 "$root/share/doc/portolan"
+/usr/bin/python3 scripts/pages.py install "$root/share/doc/portolan"
 
 version=$(sed -n 's/.*portolanVersion = "\([^"]*\)".*/\1/p' Sources/PortolanCore/Version.swift)
 install -d -m 755 "$root/lib/pkgconfig"

@@ -32,6 +32,10 @@ run)
     [ -x /usr/bin/python3 ] || missing+=(python3)
     need openssl openssl
     ;;
+install)
+    # For the installed pages.
+    [ -x /usr/bin/python3 ] || missing+=(python3)
+    ;;
 test)
     bound
     # The tests judge manifests by their JSON Schema with it, too.

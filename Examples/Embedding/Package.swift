@@ -4,6 +4,6 @@ import PackageDescription
 
 let package = Package(
     name: "Embedding",
-    dependencies: [.package(url: "https://example.org/portolan.git", from: "0.1.0")],
+    dependencies: [.package(name: "portolan", path: "../..")],
     targets: [.executableTarget(name: "Embedding", dependencies: [.product(name: "Portolan", package: "portolan")])]
 )

@@ -15,6 +15,17 @@ struct CommandOrigin: Equatable {
     /// As a Makefile calls the command.
     let command: String
 
+    /// The folder of the package that a plugin in Swift is built with: the checkout's, or the installed one. `nil` where there is none.
+    var kit: String? {
+        let folder: String
+        switch source {
+        case .checkout(let checkout): folder = "\(checkout)/PluginKit"
+        case .installed(let prefix): folder = "\(prefix)/share/portolan/PluginKit"
+        case .elsewhere: return nil
+        }
+        return Self.isFile("\(folder)/Package.swift") ? folder : nil
+    }
+
     static var current: Self { Self(executable: FileSystem.resolved("/proc/self/exe")) }
 
     /// - Parameter executable: without symbolic links; `nil` where that is not known.

@@ -14,7 +14,7 @@ struct NewPluginCommand: ParsableCommand {
         commandName: "plugin", abstract: "Write a folder with a new plugin that builds, loads and is tested.",
         discussion: """
             The folder lies in the current one and has the plugin's name. 'make' builds it, 'make test' loads URLs through it.
-            Headers and kit are those of the checkout that this command was built in; else the headers that are installed, and the kit by its URL.
+            Headers and kit are those of the checkout that this command was built in, or those that were installed with it.
             """)
 
     @Argument(help: ArgumentHelp("The URL scheme that it serves: 'hello' for hello://world.", valueName: "name"))

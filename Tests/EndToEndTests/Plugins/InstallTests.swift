@@ -5,7 +5,7 @@ import TestThreads
 import Testing
 
 /// What `make install` puts down is enough to load, and to build plugins with.
-@Suite(.blocking, .timeLimit(.minutes(2))) struct InstallTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct InstallTests {
     private let program: Program
     private var root: String { PluginConformanceTests.root.path }
     private let prefix: String
@@ -58,8 +58,60 @@ import Testing
             """)
         #expect(made.status == 0 && made.lines.last == "all passed", "\(made.lines) \(made.errors)")
         #expect(program.contents(of: "hello/Makefile")?.contains(root + "/") == false)
-        _ = try program.runScript("'\(prefix)/bin/portolan' new plugin tide --language swift")
-        #expect(program.contents(of: "tide/Package.swift")?.contains(".package(url: \"https://example.org/portolan.git\"") == true)
+    }
+
+    /// By the installed command, from the installed kit, and without a package that would have to be fetched.
+    @Test(.enabled(if: !Program.isSanitized)) func aNewPluginInSwiftBuildsWithTheInstalledKit() throws {
+        try program.makeFile("stage/opt/portolan/share/portolan/PluginKit/Sources/PortolanPluginKit/Old.swift", "of an older version")
+        #expect(try install("PREFIX='\(prefix)'").status == 0)
+        #expect(try program.runScript("find '\(prefix)' -type l").lines == ["\(prefix)/bin/portolan"], "no link leads out of it")
+        let made = try program.runScript(
+            """
+            unset MAKEFLAGS MFLAGS MAKELEVEL
+            '\(prefix)/bin/portolan' new plugin tide --language swift && make -s -C tide 2>&1 && make -s -C tide test 2>&1
+            """)
+        #expect(made.status == 0 && made.lines.last == "all passed", "\(made.lines) \(made.errors)")
+        #expect(program.contents(of: "tide/Package.swift")?.contains("\"\(prefix)/share/portolan/PluginKit\"") == true)
+    }
+
+    // MARK: The pages
+
+    private func checkPages(_ paths: String...) throws -> Program.Outcome {
+        try program.runScript("/usr/bin/python3 '\(root)/scripts/pages.py' check \(paths.map { "'\($0)'" }.joined(separator: " ")) 2>&1")
+    }
+
+    @Test func everyLinkOfTheInstalledPagesLeadsSomewhere() throws {
+        #expect(try install("PREFIX='\(prefix)'").status == 0)
+        let checked = try checkPages(prefix)
+        #expect(checked.status == 0, "\(checked.text)")
+        let pages = "stage/opt/portolan/share/doc/portolan"
+        let readme = try #require(program.contents(of: "\(pages)/README.md"))
+        #expect(readme.contains("[command-line.md](command-line.md)") && readme.contains("[docs/conformance.md](conformance.md)"))
+        #expect(readme.contains("[the headers](../../../include/portolan)"))
+        // Its folder is not installed.
+        #expect(readme.contains("Plugins/Template shows each part") && !readme.contains("](Plugins/Template)"))
+        #expect(program.contents(of: "\(pages)/Portolan.md")?.contains("- [embedding](embedding.md)\n") == true)
+        #expect(program.contents(of: "\(pages)/life-of-a-load.md")?.contains("](Resources/life-of-a-load.svg)") == true)
+        // Nothing depends on where it was staged.
+        #expect(try program.runScript("grep -rlF -e '\(root)/' -e '\(prefix)' '\(pages)'").text.isEmpty)
+    }
+
+    @Test func everyLinkOfTheRepositorysPagesLeadsSomewhere() throws {
+        let folders = ["docs", "Sources", "Plugins", "Tests", "Benchmarks", "Fuzzing", "Examples"].map { "'\(root)/\($0)'" }
+        let checked = try program.runScript(
+            "/usr/bin/python3 '\(root)/scripts/pages.py' check '\(root)'/*.md \(folders.joined(separator: " ")) 2>&1")
+        #expect(checked.status == 0, "\(checked.text)")
+    }
+
+    @Test(arguments: [
+        ("[a](nowhere.md)", "'nowhere.md' leads to no file"), ("[a](page.md#nothing)", "'page.md#nothing' leads to no heading"),
+        ("[a](#nothing)", "'#nothing' leads to no heading"), ("![a](image.svg)", "'image.svg' leads to no file"),
+        ("[a](doc:page)", "'doc:page' leads to no file"), ("<doc:page>", "'doc:page' leads to no file"),
+        ("[`a` b](x/)", "'x/' leads to no file"),
+    ]) func aLinkThatLeadsNowhereIsReported(link: String, problem: String) throws {
+        try program.makeFile("page.md", "# A `b` c\n\n[good](#a-b-c), `[code](code.md)`, [site](https://example.org/)\n\n\(link)\n")
+        let checked = try checkPages(program.path)
+        #expect(checked.status == 1 && checked.lines.first == "\(program.path)/page.md:5: \(problem)", "\(checked.text)")
     }
 
     @Test func aStageIsNoPartOfThePaths() throws {

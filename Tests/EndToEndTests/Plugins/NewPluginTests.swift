@@ -5,7 +5,7 @@ import TestThreads
 import Testing
 
 /// What `portolan new plugin` writes builds, loads and passes its own test, as it stands.
-@Suite(.blocking, .timeLimit(.minutes(2))) struct NewPluginTests {
+@Suite(.blocking, .timeLimit(.minutes(10))) struct NewPluginTests {
     private let program: Program
 
     init() throws {
@@ -82,12 +82,28 @@ import Testing
         #expect(tested.status != 0 && tested.lines.contains { $0.hasSuffix("and 'CRC of world: 980881731' came") }, "\(tested.lines)")
     }
 
-    @Test func theSwiftOneDependsOnThisCheckout() throws {
+    @Test(.enabled(if: !Program.isSanitized)) func inSwiftItBuildsWithThisCheckoutsKit() throws {
         let made = try program.run("new", "plugin", "hello", "--language", "swift")
         #expect(made.status == 0, "\(made.errors)")
         let root = PluginConformanceTests.root.resolvingSymlinksInPath().path
         let package = try #require(program.contents(of: "hello/Package.swift"))
-        #expect(package.contains(".package(name: \"portolan\", path: \"\(root)\")"), "\(package)")
+        #expect(package.contains("?? \"\(root)/PluginKit\""), "\(package)")
+        let built = try make("-C hello")
+        #expect(built.status == 0, "\(built.text)")
+        let tested = try make("-C hello test")
+        #expect(tested.status == 0 && tested.lines == [".: valid", "all passed"], "\(tested.lines)")
+        // The folder may go elsewhere.
+        let elsewhere = try make("-C hello PORTOLAN_KIT=/nowhere")
+        #expect(elsewhere.status == 0, "what is built already is not built again")
+        let missing = try program.runScript("cd hello && touch Package.swift && make -s PORTOLAN_KIT=/nowhere 2>&1")
+        #expect(missing.status != 0 && missing.text.contains("/nowhere"), "\(missing.text)")
+    }
+
+    /// A copy of the command alone has neither headers nor a kit.
+    @Test func aCommandWithoutAKitSaysWhatIsNeeded() throws {
+        let made = try program.runScript("mkdir bin && cp \"$portolan\" bin/ && bin/portolan new plugin hello --language swift")
+        #expect(made.status == 105 && made.errors.count == 1 && made.errors.first?.contains("make install") == true, "\(made.errors)")
+        #expect(try program.files == ["bin"])
     }
 
     @Test func whatCannotBeMadeIsOneLine() throws {

@@ -15,13 +15,23 @@ import Testing
         name = try PluginName(parsing: "view-source")
     }
 
-    private func files(_ language: PluginLanguage, _ executable: String? = nil) -> [String: Scaffold.File] {
-        let scaffold = Scaffold(name, in: language, from: CommandOrigin(executable: executable))
-        return Dictionary(uniqueKeysWithValues: scaffold.files.map { ($0.path, $0) })
+    /// A command in a checkout.
+    private func makeOrigin() throws -> CommandOrigin {
+        for name in ["Sources/CPortolan/include/portolan/portolan.h", "Package.swift", "PluginKit/Package.swift"] {
+            try folder.write([], to: "house/\(name)")
+        }
+        return CommandOrigin(executable: folder.path(of: "house/.build/debug/portolan"))
+    }
+
+    private func files(_ language: PluginLanguage) throws -> [String: Scaffold.File] {
+        let scaffold = try Scaffold(name, in: language, from: makeOrigin())
+        let files = Dictionary(scaffold.files.map { ($0.path, $0) }) { first, _ in first }
+        #expect(files.count == scaffold.files.count, "two files have one path")
+        return files
     }
 
     @Test(arguments: PluginLanguage.allCases) func eachHasAManifestThatIsRead(language: PluginLanguage) throws {
-        let files = files(language)
+        let files = try files(language)
         let text = try #require(files["view-source.plugin.json"]?.text)
         let manifest = try PluginManifest(parsing: Array(text.utf8), path: "view-source.plugin.json")
         #expect(manifest.identifier == "org.example.view-source" && manifest.schemes == .only(["view-source"]))
@@ -32,7 +42,7 @@ import Testing
     }
 
     @Test func theSwiftOneExportsOneSymbolOfTheKits() throws {
-        let files = files(.swift)
+        let files = try files(.swift)
         let source = try #require(files["Sources/ViewSourcePlugin/ViewSourceSchemeHandler.swift"]?.text)
         #expect(source.contains("struct ViewSourceSchemeHandler: PluginHandler") && source.contains("schemes: [\"view-source\"]"))
         #expect(source.contains("@_cdecl(\"portolan_plugin_entry\")") && !source.contains("unsafe"))
@@ -44,23 +54,40 @@ import Testing
 
     /// A type of that name would be its own protocol.
     @Test func noNameMakesAHandlerOfTheKitsProtocolsName() throws {
-        let scaffold = Scaffold(try PluginName(parsing: "plugin"), in: .swift, from: CommandOrigin(executable: nil))
+        let scaffold = try Scaffold(PluginName(parsing: "plugin"), in: .swift, from: makeOrigin())
         #expect(scaffold.files.contains { $0.text.contains("struct PluginSchemeHandler: PluginHandler") })
     }
 
-    @Test func theKitIsTheCheckoutsOrElseThatOfThisVersion() throws {
-        #expect(
-            try #require(files(.swift)["Package.swift"]?.text)
-                .contains("[.package(url: \"https://example.org/portolan.git\", from: \"\(portolanVersion)\")]"))
-        try folder.write([], to: "house/Sources/CPortolan/include/portolan/portolan.h")
-        try folder.write([], to: "house/Package.swift")
-        let files = files(.swift, folder.path(of: "house/.build/debug/portolan"))
-        let package = try #require(files["Package.swift"]?.text)
-        #expect(package.contains("[.package(name: \"portolan\", path: \"\(folder.path(of: "house"))\")]"))
+    @Test func theKitIsTheCheckoutsByItsPath() throws {
+        let package = try #require(files(.swift)["Package.swift"]?.text)
+        #expect(package.contains("?? \"\(folder.path(of: "house/PluginKit"))\""), "\(package)")
+        #expect(package.contains("[.package(name: \"portolan\", path: kit)]") && !package.contains("url:"), "\(package)")
+    }
+
+    @Test func theKitIsTheInstalledOneByItsPath() throws {
+        for name in ["include/portolan/portolan.h", "share/portolan/PluginKit/Package.swift"] { try folder.write([], to: "usr/\(name)") }
+        let origin = CommandOrigin(executable: folder.path(of: "usr/lib/portolan/portolan"))
+        let scaffold = try Scaffold(name, in: .swift, from: origin)
+        let package = try #require(scaffold.files.first { $0.path == "Package.swift" }?.text)
+        #expect(package.contains("?? \"\(folder.path(of: "usr/share/portolan/PluginKit"))\""), "\(package)")
+    }
+
+    @Test func withoutAKitNoPluginInSwiftIsWritten() throws {
+        try folder.write([], to: "usr/include/portolan/portolan.h")
+        for executable in [nil, folder.path(of: "portolan"), folder.path(of: "usr/lib/portolan/portolan")] {
+            let origin = CommandOrigin(executable: executable)
+            let failure = #expect(throws: Failure.self) { try Scaffold(name, in: .swift, from: origin) }
+            #expect(failure?.status == .notOffered)
+            #expect(failure?.message?.contains("make install") == true)
+            for language in [PluginLanguage.c, .binding] {
+                let files = try Scaffold(name, in: language, from: origin).files
+                #expect(!files.contains { $0.text.contains("example.org/portolan") })
+            }
+        }
     }
 
     @Test func filesLieInANewFolder() throws {
-        let scaffold = Scaffold(name, in: .swift, from: CommandOrigin(executable: nil))
+        let scaffold = try Scaffold(name, in: .swift, from: makeOrigin())
         try scaffold.write(to: folder.path(of: "new"))
         for file in scaffold.files {
             let path = folder.path(of: "new/\(file.path)")
@@ -74,7 +101,7 @@ import Testing
 
     @Test func whatExistsIsLeftAsItIs() throws {
         try folder.write([1], to: "old/Makefile")
-        let scaffold = Scaffold(name, in: .c, from: CommandOrigin(executable: nil))
+        let scaffold = try Scaffold(name, in: .c, from: CommandOrigin(executable: nil))
         let path = folder.path(of: "old")
         let problem = "'\(path)' exists and is not overwritten; choose another name, or another folder to run this in"
         #expect(throws: Failure(.writeFailed, problem)) { try scaffold.write(to: path) }

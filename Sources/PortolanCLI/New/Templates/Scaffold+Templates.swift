@@ -3,13 +3,23 @@
 import Portolan
 
 extension Scaffold {
-    init(_ name: PluginName, in language: PluginLanguage, from origin: CommandOrigin) {
-        let own: [File] =
-            switch language {
-            case .c: CTemplate(name: name, origin: origin).files
-            case .swift: SwiftTemplate(name: name, origin: origin).files
-            case .binding: BindingTemplate(name: name, origin: origin).files
+    /// - Throws: where a plugin in Swift is asked for and the kit is missing.
+    init(_ name: PluginName, in language: PluginLanguage, from origin: CommandOrigin) throws(Failure) {
+        let own: [File]
+        switch language {
+        case .c: own = CTemplate(name: name, origin: origin).files
+        case .swift:
+            guard let kit = origin.kit else {
+                throw Failure(
+                    .notOffered,
+                    """
+                    a plugin in Swift is built with the kit of a checkout or of an installation, and this command belongs to neither; \
+                    use the command that 'make build' or 'make install' made, in a folder without quotes, colons, '$' or '#' in its path
+                    """)
             }
+            own = SwiftTemplate(name: name, origin: origin, kit: kit).files
+        case .binding: own = BindingTemplate(name: name, origin: origin).files
+        }
         files =
             own + [
                 // A copy of its own, so that editors find it without a network and wherever the folder goes.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Portolan
-
 /// A new plugin in Swift, on the kit.
 struct SwiftTemplate {
     let name: PluginName
     let origin: CommandOrigin
+    /// The folder of the package with the kit.
+    let kit: String
 
     private var module: String { "\(name.title)Plugin" }
     /// No type of the kit's, whatever the name.
@@ -28,22 +28,18 @@ struct SwiftTemplate {
         ]
     }
 
-    private var dependency: String {
-        switch origin.source {
-        case .checkout(let folder): #".package(name: "portolan", path: "\#(folder)")"#
-        case .installed, .elsewhere: #".package(url: "https://example.org/portolan.git", from: "\#(portolanVersion)")"#
-        }
-    }
-
     private var package: String {
         #"""
         // swift-tools-version: 6.2
         import PackageDescription
 
+        // The kit for plugins of the Portolan that wrote this, or another one's: make PORTOLAN_KIT=/path/of/PluginKit
+        let kit = Context.environment["PORTOLAN_KIT"] ?? "\#(kit)"
+
         let package = Package(
             name: "\#(name.scheme)",
             products: [.library(name: "\#(module)", type: .dynamic, targets: ["\#(module)"])],
-            dependencies: [\#(dependency)],
+            dependencies: [.package(name: "portolan", path: kit)],
             targets: [
                 .target(
                     name: "\#(module)",

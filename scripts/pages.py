@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The links of the pages: checks them, and installs the pages so that each of them leads somewhere.
+
+    scripts/pages.py check PATH…            every relative link of the pages in these files and folders has to resolve
+    scripts/pages.py install FOLDER         puts the pages of this repository into FOLDER, which is PREFIX/share/doc/portolan
+
+An installed page keeps a link whose target is installed, too, rewritten to where it lies there. Any other relative link becomes its text.
+DocC's own links are read in a folder whose name ends in .docc alone: doc:NAME is NAME.md beside the page, an image is a file in Resources.
+"""
+import os
+import re
+import shutil
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DOCC = "Sources/Portolan/Portolan.docc"
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)|<(doc:[\w-]+)>")
+
+
+def masked(text):
+    """The text with its code replaced by characters that no link has, so that what looks like one in code is none; and the pieces of code."""
+    pieces = []
+
+    def take(match):
+        pieces.append(match.group(0))
+        return f"\0{len(pieces) - 1}\0"
+
+    text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", take, text, flags=re.S | re.M)
+    return re.sub(r"(`+)(?!`)(?:.(?!\n\n))*?(?<!`)\1(?!`)", take, text, flags=re.S), pieces
+
+
+def unmasked(text, pieces):
+    while "\0" in text:
+        text = re.sub("\0(\\d+)\0", lambda match: pieces[int(match.group(1))], text)
+    return text
+
+
+def anchors(page):
+    """The names of the page's headings, as hosts of repositories make them."""
+    with open(page, encoding="utf-8") as file:
+        text, pieces = masked(file.read())
+    found = set()
+    for heading in re.findall(r"^#+ +(.*)$", text, flags=re.M):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", unmasked(heading, pieces))
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        number = 0
+        while (name if number == 0 else f"{name}-{number}") in found:
+            number += 1
+        found.add(name if number == 0 else f"{name}-{number}")
+    return found
+
+
+def target_of(page, match):
+    """The path that a link leads to and its anchor; None for one to another site."""
+    mark, _, url, doc = match.groups()
+    url = doc or url
+    folder = os.path.dirname(page)
+    in_docc = folder.endswith(".docc")
+    if url.startswith("doc:"):
+        # Elsewhere it leads nowhere.
+        return (os.path.join(folder, url[4:] + ".md") if in_docc else os.path.join(folder, url)), ""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", url):
+        return None
+    path, _, anchor = url.partition("#")
+    if mark and in_docc and "/" not in path:
+        return os.path.join(folder, "Resources", path if path.endswith(".svg") else path + ".svg"), ""
+    return os.path.normpath(os.path.join(folder, path)) if path else page, anchor
+
+
+def pages_in(paths):
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, folders, files in os.walk(path):
+            # Hidden ones are a build's.
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(".md"))
+
+
+def check(paths):
+    dead = count = 0
+    for page in pages_in(paths):
+        with open(page, encoding="utf-8") as file:
+            text, pieces = masked(file.read())
+        for match in LINK.finditer(text):
+            target = target_of(page, match)
+            if target is None:
+                continue
+            count += 1
+            path, anchor = target
+            problem = None
+            if not os.path.exists(path):
+                problem = "leads to no file"
+            elif anchor and path.endswith(".md") and anchor not in anchors(path):
+                problem = "leads to no heading"
+            if problem:
+                dead += 1
+                line = unmasked(text[: match.start()], pieces).count("\n") + 1
+                print(f"{page}:{line}: '{match.group(3) or match.group(4)}' {problem}")
+    if dead:
+        return f"{dead} of {count} links are dead"
+    if not count:
+        return "no page with a link was found"
+    print(f"{count} links lead somewhere")
+    return None
+
+
+def installed_files():
+    """Where each file is installed, from the folder of the pages on."""
+    result = {"README.md": "README.md", "CHANGELOG.md": "CHANGELOG.md", "LICENSE": "LICENSE"}
+    for folder, place in (("docs", ""), (DOCC, ""), (f"{DOCC}/Resources", "Resources/")):
+        for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+            if os.path.isfile(os.path.join(ROOT, folder, name)):
+                result[f"{folder}/{name}"] = place + name
+    # What scripts/install.sh puts elsewhere.
+    result["docs/plugin-manifest.schema.json"] = "../../portolan/plugin-manifest.schema.json"
+    result["Sources/CPortolan/include/portolan"] = "../../../include/portolan"
+    assert len(set(result.values())) == len(result), "two files have one name"
+    return result
+
+
+def install(folder):
+    places = installed_files()
+
+    def rewritten(page, text):
+        text, pieces = masked(text)
+
+        def link(match):
+            target = target_of(page, match)
+            if target is None:
+                return match.group(0)
+            path, anchor = target
+            place = places.get(os.path.relpath(path, ROOT))
+            mark, words, _, doc = match.groups()
+            words = words or doc[4:]
+            if place is None:
+                return words
+            # From a root that is deep enough for "..", for the current folder may not be.
+            root = "/share/doc/portolan/"
+            place = os.path.relpath(root + place, root + os.path.dirname(places[os.path.relpath(page, ROOT)]))
+            return f"{mark or ''}[{words}]({place}{'#' + anchor if anchor else ''})"
+
+        return unmasked(LINK.sub(link, text), pieces)
+
+    for source, place in places.items():
+        if place.startswith(".."):
+            continue
+        source, place = os.path.join(ROOT, source), os.path.join(folder, place)
+        os.makedirs(os.path.dirname(place), mode=0o755, exist_ok=True)
+        new = os.path.join(os.path.dirname(place), f".{os.path.basename(place)}.new")
+        if source.endswith(".md"):
+            with open(source, encoding="utf-8") as file, open(new, "w", encoding="utf-8") as page:
+                page.write(rewritten(source, file.read()))
+        else:
+            shutil.copyfile(source, new)
+        os.chmod(new, 0o644)
+        os.replace(new, place)
+
+
+match sys.argv[1:]:
+    case ["check", *paths] if paths:
+        sys.exit(check(paths))
+    case ["install", folder]:
+        install(folder)
+    case _:
+        sys.exit(__doc__.strip())
