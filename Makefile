@@ -125,6 +125,7 @@ format:
 # Style, and the layers: a target that imports one it does not name fails the build.
 lint: packages-peers
 	$(SWIFT) format lint --strict -r $(FORMATTED)
+	/usr/bin/python3 scripts/traps.py
 	$(WITH_PEERS) build --explicit-target-dependency-import-check error
 
 clean:

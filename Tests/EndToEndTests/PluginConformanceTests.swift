@@ -41,7 +41,7 @@ import Testing
             let file = plugins.appendingPathComponent("\(name)/\(name).plugin.json")
             return (try? decoder.decode(Manifest.self, from: Data(contentsOf: file))).map { (name, $0) }
         }
-        return Dictionary(uniqueKeysWithValues: pairs)
+        return Dictionary(pairs) { first, _ in first }
     }()
 
     struct Case: Sendable, CustomTestStringConvertible {

@@ -27,6 +27,7 @@ import Testing
 
     @Test func tapEscapesItsMarks() throws {
         let lines = TAPReport(repeatingBy: "portolan check x").text(of: Summary(try results())).split(separator: "\n").map(String.init)
+        try #require(lines.count > 1)
         #expect(lines[1] == "1..4")
         #expect(lines.contains { $0.hasPrefix("ok 2 - CAN-01") && $0.hasSuffix(##"# SKIP the manifest names no URL \# here"##) })
         #expect(lines.contains(#"    - "it ended \"twice\" <&> # \\""#))
@@ -41,6 +42,7 @@ import Testing
     /// What a plugin says can't become markup.
     @Test func htmlEscapesItsMarks() throws {
         var results = try results()
+        try #require(results.count > 3)
         results[0].lastEvents = ["0.100 ms  thread 7  did_load <b>&\" 5"]
         results[3].stack = ["plugin.so(run<int>+0x3)[0x4]"]
         let page = HTMLReport(repeatingBy: "portolan check 'a&b'").page(of: Summary(results), subject: "<script>")
@@ -115,6 +117,7 @@ import Testing
 
     @Test func oneCauseIsToldOnce() throws {
         var results = try results() + [CheckResult(try rule("LIFE-01"), .crashed), CheckResult(try rule("LIFE-02"), .hung)]
+        try #require(results.count > 5)
         for place in 3...4 { results[place].crash = .init(lines: [], function: "run<int> (tide.c:13)", key: "run") }
         results[5].lastEvents = ["0.100 ms  thread 7  → run", "0.200 ms  thread 6  → stop", "0.300 ms  thread 7  ← run"]
         var report = TextReport(repeatingBy: "portolan check x", isVerbose: false, hasSanitizer: true)

@@ -5,6 +5,7 @@ import PortolanCore
 import PortolanFile
 import PortolanTestSupport
 import Synchronization
+import Testing
 
 /// A folder of files, and loads of them that are held to the contract's order as the core holds them.
 struct FileHarness: Sendable {
@@ -45,7 +46,9 @@ struct FileHarness: Sendable {
         let begun = Begun()
         let client = RecordingClient(
             answer: { event in begun.attempt.map { answer(event, $0) } ?? .stopped },
-            ended: { ended(begun.finish()) })
+            ended: {
+                if let recording = begun.finish() { ended(recording) } else { Issue.record("an attempt ended twice") }
+            })
         let attempt = Attempt(
             handler: handler.identifier, traits: handler.traits, request: request, offersCached: false, next: client, observer: client)
         begun.set(client, attempt, handler.makeLoad(for: request, cachedResponse: nil, client: attempt))
@@ -85,11 +88,13 @@ final class Begun: Sendable {
     }
 
     /// Lets go of all, which breaks the circle of client and answer.
-    fileprivate func finish() -> RecordingClient.Recording {
+    ///
+    /// - Returns: what was recorded; `nil` the second time.
+    fileprivate func finish() -> RecordingClient.Recording? {
         let parts = parts.withLock { parts in
             defer { parts = nil }
             return parts
         }
-        return parts?.client.recording ?? .init()
+        return parts?.client.recording
     }
 }

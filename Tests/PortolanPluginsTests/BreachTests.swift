@@ -145,7 +145,7 @@ import Testing
         let attempt = try TestAttempt(plugin, breach.url, client: client)
         attempt.run()
         plugin.waitUntilIdle()
-        #expect(client.error?.rule?.id == breach.rules[0])
+        #expect(client.error?.rule?.id == breach.rules.first)
         #expect(client.events.count == 4)
     }
 

@@ -13,7 +13,7 @@ package struct BlockingTests: SuiteTrait, TestTrait, TestScoping {
     @concurrent package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
-        try await withTaskExecutorPreference(BlockingExecutor.shared) { try await function() }
+        try await withTaskExecutorPreference(try BlockingExecutor.shared.get()) { try await function() }
     }
 }
 
@@ -24,18 +24,15 @@ extension Trait where Self == BlockingTests {
 
 /// Tasks on four threads, in the order in which they come.
 private final class BlockingExecutor: TaskExecutor {
-    static let shared = BlockingExecutor()
+    /// An error where the threads could not be had, which fails each test that needs them.
+    static let shared = Result { () throws(LoadError) in try BlockingExecutor() }
 
     private let jobs = Mutex<[UnownedJob]>([])
     private let count = DispatchSemaphore(value: 0)
 
-    private init() {
+    private init() throws(LoadError) {
         for _ in 0..<4 {
-            do {
-                try PlatformThread.start(stackSize: 8 << 20) { [self] in while true { runNext() } }
-            } catch {
-                preconditionFailure(error.message)
-            }
+            try PlatformThread.start(stackSize: 8 << 20) { [self] in while true { runNext() } }
         }
     }
 

@@ -32,6 +32,8 @@ struct RequestFields {
     }
 
     /// swift-http-types keeps its own from us, for it is a pseudo-field elsewhere.
+    // Never nil, because the name is a constant and a token.
+    // swift-format-ignore: NeverForceUnwrap
     static let hostName = HTTPField.Name("Host")!
 
     /// - Parameters:

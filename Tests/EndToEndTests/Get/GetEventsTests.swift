@@ -19,6 +19,7 @@ import Testing
         let events = try events(outcome)
         #expect(events.map { $0["event"] as? String } == ["started", "response", "data", "finished"])
         #expect(events.allSatisfy { ($0["time"] as? Double ?? -1) >= 0 })
+        try #require(events.count > 3)
         #expect(events[0]["handler"] as? String == "org.portolan.data")
         #expect(events[1]["status"] as? Int == 200)
         #expect(events[1]["mime"] as? String == "text/html")

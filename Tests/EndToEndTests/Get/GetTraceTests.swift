@@ -34,9 +34,12 @@ import Testing
         let entries = try entries("loads.har")
         let (requests, responses) = (entries.map { $0["request"] as? [String: Any] }, entries.map { $0["response"] as? [String: Any] })
         #expect(responses.map { $0?["status"] as? Int } == [302, 200, 0, 200])
+        try #require(responses.count > 3)
         #expect(responses[0]?["redirectURL"] as? String == (try servers.url(.nginxHTTP, "/hello.txt")))
+        try #require(requests.count > 3)
         #expect(requests[1]?["url"] as? String == (try servers.url(.nginxHTTP, "/hello.txt")))
         #expect(requests[3]?["queryString"] as? [[String: String]] == [["name": "a", "value": "b c"], ["name": "d", "value": ""]])
+        try #require(entries.count > 2)
         #expect((entries[2]["comment"] as? String)?.contains("ended before the answer did") == true)
         // The body as it was delivered, text or base64.
         let page = try #require(responses[1]?["content"] as? [String: Any])
@@ -68,6 +71,7 @@ import Testing
         let loads = try #require(object("loads.json")["loads"] as? [[String: Any]])
         let names = loads.map { ($0["events"] as? [[String: Any]] ?? []).map { $0["event"] as? String } }
         #expect(names == [["started", "response", "data", "finished"], ["started", "failed"]])
+        try #require(!loads.isEmpty)
         let began = try #require(loads[0]["began"] as? String)
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         #expect(try abs(format.parse(began).timeIntervalSince(before)) < 60)

@@ -45,6 +45,8 @@ import Testing
         #expect(requests[1]["connecting"] is NSNull && requests[1]["waiting"] is Double)
         let starts = requests.compactMap { $0["start"] as? Double }
         let totals = requests.compactMap { $0["total"] as? Double }
+        try #require(starts.count > 1)
+        try #require(!totals.isEmpty)
         #expect(abs(starts[1] - totals[0]) < 0.01 && starts[0] == 0)
         for request in requests {
             let phases = ["waiting", "nameLookUp", "connecting", "securing", "sending", "answering", "receiving"]

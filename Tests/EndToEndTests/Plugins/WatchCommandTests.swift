@@ -68,6 +68,7 @@ import Testing
         let outcome = try watch("plugin generation://1 --json --changes 1", [(2, "echo '{' > plugin/plugin.plugin.json")])
         let events = try outcome.lines.map { try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         #expect(events.map { $0["event"] as? String } == ["opened", "loaded", "refused", "loaded"])
+        try #require(events.count > 3)
         #expect(events[0]["plugin"] as? String == "org.portolan.generation" && events[0]["version"] as? String == "1.0.0")
         #expect(events[0]["problems"] as? [String] == [] && events[0]["warnings"] as? [String] == [])
         #expect(events[1]["body"] as? String == "1 " && events[1]["mime"] as? String == "text/plain" && events[1]["length"] as? Int == 2)

@@ -42,6 +42,7 @@ struct AuthenticationLoadTests {
         #expect(try await Self.load(url, delegate) == ("yes", 200))
         #expect(delegate.asked.isEmpty)
         #expect(Self.authorizations(server) == [nil, Self.basic("p1")])
+        try #require(!server.connections.isEmpty)
         let text = server.connections[0].text
         #expect(text.hasPrefix("GET /a HTTP/1.1\r\n") && !text.contains("user") && !text.contains("p1"))
     }
@@ -53,7 +54,7 @@ struct AuthenticationLoadTests {
         #expect(delegate.asked.map(\.failures) == [0, 1, 2])
         #expect(delegate.asked.map { $0.previousError == nil } == [true, false, false])
         #expect(
-            delegate.asked[0].space
+            delegate.asked.first?.space
                 == ProtectionSpace(
                     kind: .password(scheme: "basic"), protocolName: "http", host: "127.0.0.1", port: server.port, realm: "r", isProxy: false
                 ))
@@ -155,6 +156,7 @@ struct AuthenticationLoadTests {
         let request = try Request(server.url(), method: .post, body: .text("body"))
         let (body, _) = try await Loader.http().data(for: request, delegate: AnsweringDelegate(passwords: "p1"))
         #expect(String(decoding: body, as: UTF8.self) == "yes")
+        try #require(!server.connections.isEmpty)
         #expect(server.connections[0].text.components(separatedBy: "body").count == 3)
     }
 

@@ -37,8 +37,10 @@ final class HeldNames: Sendable {
 
 extension NameService {
     func addresses(of name: String) async throws -> [SocketAddress] {
-        try await withCheckedThrowingContinuation { continuation in
-            _ = find(name) { continuation.resume(with: $0) }
-        }
+        // Not a continuation, which traps where it is resumed twice.
+        let (answers, asker) = AsyncStream.makeStream(of: Answer.self)
+        _ = find(name) { asker.yield($0) }
+        for await answer in answers { return try answer.get() }
+        throw CancellationError()
     }
 }

@@ -223,6 +223,7 @@ struct ConnectionTests {
         let (_, response) = try await Self.loader { $0.expectation.threshold = nil }.data(for: request)
         #expect(response.status?.code == 413)
         try await server.waitUntilClosed()
+        try #require(!server.connections.isEmpty)
         #expect(server.connections[0].received.count < length / 2)
     }
 
@@ -245,7 +246,9 @@ struct ConnectionTests {
         let registry = ProtocolRegistry()
         registry.register(HTTPHandler(configuration: http))
         _ = try await Loader(configuration: .default, registry: registry).data(for: request)
+        try #require(!server.connections.isEmpty)
         #expect(server.connections[0].text.contains("Host: elsewhere.test\r\n"))
+        try #require(!target.connections.isEmpty)
         #expect(target.connections[0].text.contains("Host: 127.0.0.1:\(target.port)\r\n"))
     }
 

@@ -52,6 +52,7 @@ final class FileUploadTests {
         try await server.waitForBytes(20)
         goOn.open()
         #expect(String(decoding: try await load.value.0, as: UTF8.self) == "yes")
+        try #require(!server.connections.isEmpty)
         #expect(Self.body(server.connections[0]) == bytes)
         #expect(sent.withLock { $0 } == Int64(count))
         #expect(String(decoding: server.connections[0].received.prefix(400), as: UTF8.self).contains("\r\nContent-Length: \(count)\r\n"))
@@ -71,6 +72,7 @@ final class FileUploadTests {
             .receiveHead, .receive(bytes.count), .send(text: moved), .receiveHead, .receive(bytes.count), .send(text: Self.yes),
         ])
         #expect(try await String(decoding: Loader.http().data(for: request(server)).0, as: UTF8.self) == "yes")
+        try #require(!server.connections.isEmpty)
         #expect(server.connections[0].received.suffix(bytes.count).elementsEqual(bytes))
     }
 

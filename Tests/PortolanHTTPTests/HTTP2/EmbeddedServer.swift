@@ -98,7 +98,7 @@ final class EmbeddedServer {
 
     /// The code with which the client said goodbye.
     var goAwayCode: Int? {
-        frames.last { $0.type == 7 }.map { $0.payload[4..<8].reduce(0) { $0 << 8 | Int($1) } }
+        frames.last { $0.type == 7 }.map { $0.payload.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int($1) } }
     }
 
     func windowGiven(stream: Int) -> Int {

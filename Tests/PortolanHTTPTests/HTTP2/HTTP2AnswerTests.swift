@@ -31,7 +31,7 @@ import Testing
         #expect(exchange.events.contains { if case .response(status, _) = $0 { true } else { false } })
         #expect(exchange.text == body)
         #expect(exchange.events.compactMap { if case .interim(let status) = $0 { status } else { nil } } == interim)
-        #expect(exchange.trailers.map { Dictionary(uniqueKeysWithValues: $0.map { ($0.name.rawName, $0.value) }) } ?? [:] == trailers)
+        #expect(exchange.trailers.map { Dictionary($0.map { ($0.name.rawName, $0.value) }) { "\($0), \($1)" } } ?? [:] == trailers)
         #expect(server.resetCode() == nil)
     }
 

@@ -14,6 +14,7 @@ import Testing
         let server = try EmbeddedServer()
         server.start(try RecordingExchange())
         let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
+        try #require(settings.payload.count % 6 == 0)
         var values: [UInt8: Int] = [:]
         for start in stride(from: 0, to: settings.payload.count, by: 6) {
             values[settings.payload[start + 1]] = settings.payload[start + 2..<start + 6].reduce(0) { $0 << 8 | Int($1) }

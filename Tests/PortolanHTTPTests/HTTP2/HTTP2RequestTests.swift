@@ -24,18 +24,20 @@ import Testing
     }
 
     @Test func anEmptyPathIsARoot() throws {
-        #expect(try sent(try RecordingExchange(path: ""))[3] == ":path: /")
+        #expect(try sent(try RecordingExchange(path: "")).dropFirst(3).first == ":path: /")
     }
 
     @Test func namesAreInLowerCase() throws {
-        #expect(try sent([HTTPField.Name("X-UPPER")!: "Value"]) == ["x-upper: Value"])
+        let name = try #require(HTTPField.Name("X-UPPER"))
+        #expect(try sent([name: "Value"]) == ["x-upper: Value"])
     }
 
     @Test(arguments: [
         "Host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Upgrade", "HTTP2-Settings", "Content-Length",
     ])
     func fieldsOfAnHTTP1ConnectionStayBehind(_ name: String) throws {
-        #expect(try sent([HTTPField.Name(name)!: "x", .accept: "*/*"]) == ["accept: */*"])
+        let field = try #require(HTTPField.Name(name))
+        #expect(try sent([field: "x", .accept: "*/*"]) == ["accept: */*"])
     }
 
     @Test func trailersMayBeAskedFor() throws {
@@ -64,7 +66,7 @@ import Testing
     @Test(arguments: ["a b", "ä", "a\u{7F}"])
     func authoritiesThatNoURLHasAreRefused(_ host: String) throws {
         var fields = HTTPFields()
-        fields.append(HTTPField(name: HTTPField.Name("Host")!, lenientValue: Array(host.utf8)))
+        fields.append(HTTPField(name: try #require(HTTPField.Name("Host")), lenientValue: Array(host.utf8)))
         let exchange = try RecordingExchange(fields: fields)
         #expect(try sent(exchange).isEmpty)
         #expect(exchange.events == [.failed(.badURL)])
@@ -84,7 +86,7 @@ import Testing
         outgoing.priority = priority
         let head = try HTTP2RequestHead(outgoing)
         #expect(head.block.first(name: "priority") == value)
-        outgoing.fields[HTTPField.Name("Priority")!] = "u=0, i"
+        outgoing.fields[try #require(HTTPField.Name("Priority"))] = "u=0, i"
         #expect(try HTTP2RequestHead(outgoing).block["priority"] == ["u=0, i"])
     }
 

@@ -57,9 +57,9 @@ struct MultipartBody: Sendable, CustomTestStringConvertible {
         var (parts, position): ([Part], Int) = ([], 0)
         for event in client.events {
             switch event {
-            case .response: parts.append(Part(type: client.responses[parts.count].mimeType?.description, data: ""))
+            case .response: parts.append(Part(type: client.responses.dropFirst(parts.count).first?.mimeType?.description, data: ""))
             case .data(let count) where !parts.isEmpty:
-                parts[parts.count - 1].data += String(decoding: client.bytes[position..<position + count], as: UTF8.self)
+                parts[parts.count - 1].data += String(decoding: client.bytes.dropFirst(position).prefix(count), as: UTF8.self)
                 position += count
             default: break
             }

@@ -41,7 +41,7 @@ import Testing
             #expect(client.error?.code == (parts.isEmpty ? .badResponse : nil))
             #expect(parts.dropLast() == body.parts.prefix(max(0, parts.count - 1)))
             if let last = parts.last {
-                let whole = body.parts[parts.count - 1]
+                let whole = try #require(body.parts.dropFirst(parts.count - 1).first)
                 #expect(last.data.utf8.starts(with: whole.data.utf8) || whole.data.utf8.starts(with: last.data.utf8))
             }
         }

@@ -38,6 +38,7 @@ struct TunnelTests {
             fields: [.authorization: "Own secret", .cookie: "secret"])
         let error = try await Self.failure(Self.loader(proxy, user: "user:p1@"), request: request)
         #expect(error?.code == .secureConnectionFailed)
+        try #require(!proxy.connections.isEmpty)
         let (head, rest) = Self.split(proxy.connections[0])
         #expect(head.hasPrefix("CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n"))
         #expect(head.contains("\r\nProxy-Authorization: Basic dXNlcjpwMQ==\r\n"))
@@ -58,6 +59,7 @@ struct TunnelTests {
     @Test func anIPv6OriginStandsInBrackets() async throws {
         let proxy = try ScriptedServer(ScriptedServer.answering("HTTP/1.1 403 No\r\n\r\n"))
         _ = try await Self.failure(Self.loader(proxy), request: Request("https://[::1]:8443/"))
+        try #require(!proxy.connections.isEmpty)
         #expect(proxy.connections[0].text.hasPrefix("CONNECT [::1]:8443 HTTP/1.1\r\nHost: [::1]:8443\r\n"))
     }
 

@@ -78,6 +78,7 @@ struct SiteTests {
         request.fields[.accept] = "text/plain"
         _ = try await loader.data(for: request)
         _ = try await loader.data(from: server.url("/e"))
+        try #require(!server.connections.isEmpty)
         let text = server.connections[0].text
         let lines = text.split(separator: "\r\n").filter { $0.hasSuffix("HTTP/1.1") }
         #expect(lines == ["GET /a HTTP/1.1", "GET /b?c HTTP/1.1", "GET / HTTP/1.1", "GET /d HTTP/1.1", "GET /e HTTP/1.1"])

@@ -181,6 +181,7 @@ struct WaitForDataTests {
         let server = try ScriptedServer([.receiveHead, .send(text: Self.yes), .close], [.receiveHead, .send(text: Self.yes)])
         let loader = Loader.http()
         #expect(try await Self.text(loader, server.url()) == "yes")
+        try #require(!server.connections.isEmpty)
         while server.connections[0].isOpen { await Task.yield() }
         #expect(try await Self.text(loader, server.url(), method) == "yes")
         #expect(server.connections.count == 2)

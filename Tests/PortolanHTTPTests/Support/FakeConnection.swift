@@ -3,6 +3,7 @@
 import NIOCore
 import NIOEmbedded
 import PortolanCore
+import Testing
 
 @testable import PortolanHTTP
 
@@ -29,7 +30,8 @@ final class FakeConnection: PooledConnection {
     var room: Int { isClosed ? 0 : capacity - carried }
 
     func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier {
-        preconditionFailure("the waiters of these tests take the room alone")
+        Issue.record("the waiters of these tests take the room alone")
+        return NoCarrier()
     }
 
     func take() {
@@ -156,4 +158,14 @@ struct PoolBench {
     static func key(_ host: String = "example.org", isSecure: Bool = false) -> ConnectionKey {
         ConnectionKey(isSecure: isSecure, host: host, port: isSecure ? 443 : 80, proxy: nil)
     }
+}
+
+/// Carries nothing.
+private final class NoCarrier: ExchangeCarrier {
+    let isReused = false
+    let report = TransferReport(networkProtocol: "none")
+
+    func start() {}
+    func resumeReading() {}
+    func cancel() {}
 }

@@ -66,7 +66,7 @@ final class PinnedKeys: LoadDelegate {
             contentsOf: package.appendingPathComponent("Sources/Portolan/Portolan.docc/embedding.md"), encoding: .utf8)
         let source = try String(contentsOf: here, encoding: .utf8)
         let example = source.components(separatedBy: "// ---- pinning\n")
-        #expect(example.count == 3)
+        try #require(example.count == 3)
         #expect(document.contains("```swift\n" + example[1] + "```"))
     }
 }

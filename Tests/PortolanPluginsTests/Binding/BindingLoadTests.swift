@@ -25,7 +25,7 @@ import Testing
         let harness = try BindingHarness(
             #"[{"deliver": "\#(template)"}]"#, settings: #"{"greeting": {"type": "string", "default": "Ahoy"}}"#)
         var request = try Request("bound://u:p@host:7/a%20b?q=1#top", method: .put, body: .bytes(Array("cargo".utf8)))
-        request.fields[.init("X-Sea")!] = "calm"
+        request.fields[try #require(HTTPField.Name("X-Sea"))] = "calm"
         request.properties["org.example.n"] = .text("5")
         #expect(String(decoding: try harness.load(request).bytes, as: UTF8.self) == text)
     }

@@ -10,7 +10,7 @@ struct ReceivedRequests: CustomStringConvertible {
         while let end = rest.end(of: "\r\n\r\n") {
             var lines = String(decoding: rest[..<end], as: UTF8.self).split(separator: "\r\n")
             rest = rest[end...]
-            let first = lines.removeFirst()
+            let first = lines.isEmpty ? "" : lines.removeFirst()
             let fields = lines.map { line in
                 let name = line.prefix { $0 != ":" }
                 return name.lowercased() + line.dropFirst(name.count)
@@ -23,7 +23,7 @@ struct ReceivedRequests: CustomStringConvertible {
     }
 
     private static func length(_ fields: [String]) -> Int {
-        fields.first { $0.hasPrefix("content-length: ") }.flatMap { Int($0.dropFirst(16)) } ?? 0
+        fields.first { $0.hasPrefix("content-length: ") }.flatMap { UInt32($0.dropFirst(16)) }.map(Int.init) ?? 0
     }
 }
 
@@ -44,9 +44,9 @@ extension ArraySlice<UInt8> {
     /// Up to the last chunk, or as far as there are any.
     fileprivate mutating func takeChunks() -> [UInt8] {
         var body: [UInt8] = []
-        while let end = end(of: "\r\n"), let size = Int(String(decoding: self[startIndex..<end - 2], as: UTF8.self), radix: 16) {
+        while let end = end(of: "\r\n"), let size = UInt32(String(decoding: self[startIndex..<end - 2], as: UTF8.self), radix: 16) {
             self = self[end...]
-            body += take(size)
+            body += take(Int(size))
             _ = take(2)
             if size == 0 { break }
         }

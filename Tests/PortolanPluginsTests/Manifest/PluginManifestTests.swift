@@ -32,6 +32,7 @@ import Testing
         #expect(manifest.schemes == .only(["x", "a+b-c.1"]))
         #expect(manifest.hostVersions?.text == ">=0.1.0 <2.0.0")
         #expect(manifest.settings.map(\.name) == ["a", "z"])
+        try #require(manifest.settings.count > 1)
         let (a, z) = (manifest.settings[0], manifest.settings[1])
         #expect(
             a.kind == .integer && a.defaultValue == .integer(3) && a.minimum == 1 && a.maximum == 9 && a.summary == "D" && !a.isRequired)

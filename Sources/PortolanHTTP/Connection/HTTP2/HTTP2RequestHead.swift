@@ -99,5 +99,7 @@ struct HTTP2RequestHead {
         return request.priority > .normal ? "u=1" : "u=5"
     }
 
+    // Never nil, because the name is a constant and a token.
+    // swift-format-ignore: NeverForceUnwrap
     private static let priorityName = HTTPField.Name("priority")!
 }
