@@ -12,6 +12,7 @@ import ArgumentParser
 @main
 enum Entry {
     static func main() {
+        Descriptor.occupyStandardNumbers()
         exit(run(Array(CommandLine.arguments.dropFirst())).code)
     }
 

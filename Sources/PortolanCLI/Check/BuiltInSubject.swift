@@ -3,6 +3,7 @@
 import Foundation
 import Portolan
 import PortolanConformance
+import PortolanCore
 import PortolanData
 import PortolanFile
 import PortolanJSON
@@ -37,10 +38,16 @@ enum BuiltInSubject: String {
     }
 
     private static func section(at path: String) throws(Failure) -> ConformanceSection {
-        guard let bytes = FileManager.default.contents(atPath: path) else {
-            throw Failure(.usage, "--loads: '\(path)' can't be read; name a file with a conformance section, as manifests have it")
+        let bytes: [UInt8]
+        do throws(LoadError) {
+            guard let place = LocalPath(path) else { throw LoadError(.notFound, message: "a file's name is not empty") }
+            // More than a manifest may have is an error, which the parser reports.
+            bytes = try RegularFile(at: place).contents(atMost: PluginManifest.sizeLimit + 1)
+        } catch {
+            throw Failure(
+                .usage, "--loads: '\(path)' can't be read: \(error.words); name a file with a conformance section, as manifests have it")
         }
-        return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: Array(bytes), path: path) }
+        return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: bytes, path: path) }
     }
 
     private func known(in folder: CheckFolder) throws(Failure) -> ConformanceSection {

@@ -20,10 +20,10 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var loader: LoaderOptions
 
     func validate() throws {
-        if urls.count > 1, let file = output.file, file != "-" {
+        if urls.count > 1, let file = output.file, file.path != "-" {
             throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
         }
-        for (name, path) in [("--trace", output.tracePath), ("-o", output.file)] {
+        for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
             if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
             }
@@ -31,6 +31,8 @@ struct GetCommand: ParsableCommand {
     }
 
     func run() throws {
+        // A trace that can't be written is reported before anything is loaded, as an output is by each load.
+        _ = try output.trace?.kind.get()
         let session = GetSession()
         try Interruption.observe { session.interrupt($0) }
         var configuration = http.configuration()
@@ -41,7 +43,7 @@ struct GetCommand: ParsableCommand {
         setup.configuration.timeouts.idle = nil
         let loader = setup.loader
 
-        let trace = output.tracePath.flatMap { TraceFile($0) }
+        let trace = output.trace.flatMap { TraceFile($0) }
         let body = Result { () throws(Failure) in try request.body() }
         var first: Failure?
         for url in urls {

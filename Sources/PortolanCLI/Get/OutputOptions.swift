@@ -7,9 +7,11 @@ import Portolan
 struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("o"), .customLong("output")], parsing: .unconditional,
-        help: ArgumentHelp("Write the body to this file, which appears when it is whole; - is standard output.", valueName: "file"),
+        help: ArgumentHelp(
+            "Write the body to this file, which appears when it is whole; - is standard output. A FIFO, a device or a descriptor, such as "
+                + "/dev/stdout or /dev/fd/3, is written to as it is.", valueName: "file"),
         completion: .file())
-    var file: String?
+    var file: OutputPlace?
 
     @Flag(
         name: [.customShort("O"), .customLong("remote-name")],
@@ -42,7 +44,7 @@ struct OutputOptions: ParsableArguments {
             "Record what happens, with times and bodies, in a file: .har (HTTP Archive 1.2), .json, or .html with a picture.",
             valueName: "file"),
         completion: .file())
-    var tracePath: String?
+    var trace: OutputPlace?
 
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Tell on standard error what happens.")
     var isVerbose = false
@@ -55,13 +57,15 @@ struct OutputOptions: ParsableArguments {
         if file != nil, usesSuggestedName { throw ValidationError("-o and -O exclude each other") }
         if continuationPoint != nil, includesHead { throw ValidationError("-C and -i exclude each other") }
         if continuationPoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: say with -o or -O which file is to go on") }
-        if let tracePath, TraceFile(tracePath) == nil {
-            throw ValidationError("--trace: the name of '\(tracePath)' has to end in .har, .json or .html")
+        if let trace, TraceFile(trace) == nil {
+            throw ValidationError("--trace: the name of '\(trace.path)' has to end in .har, .json or .html")
         }
-        if isJSON, file == "-" { throw ValidationError("--json and '-o -' exclude each other: events go to standard output") }
+        if isJSON, let file, file.path == "-" || DescriptorPath(file.path) == .standardOutput {
+            throw ValidationError("--json and '-o \(file.path)' exclude each other: events go to standard output")
+        }
     }
 
-    private var goesToStandardOutput: Bool { (file == nil || file == "-") && !usesSuggestedName }
+    private var goesToStandardOutput: Bool { (file == nil || file?.path == "-") && !usesSuggestedName }
 
     /// A place for one body.
     ///
@@ -71,10 +75,10 @@ struct OutputOptions: ParsableArguments {
     func makeOutput(for request: inout Request, isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
         guard let continuationPoint else { return try makeOutput(for: request.url, isHeadOnly: isHeadOnly) }
         let isCoded = request[KeepsContentCoding.self] ?? false
-        if let path = continuedFile(for: request.url) {
-            let continuation = try continuationPoint.continuation(ofFileAt: path, isCoded: isCoded)
+        if let file = try continuedFile(for: request.url) {
+            let continuation = try continuationPoint.continuation(of: file, isCoded: isCoded)
             continuation.ask(in: &request)
-            return ContinuedFile(path, continuation)
+            return ContinuedFile(file, continuation)
         }
         guard case .byte(let offset) = continuationPoint else {
             throw Failure(.writeFailed, "-C - goes on in a regular file; say where with '-C OFFSET'")
@@ -84,21 +88,20 @@ struct OutputOptions: ParsableArguments {
         return ContinuedStream(continuation, next: try makeOutput(for: request.url, isHeadOnly: isHeadOnly))
     }
 
-    /// With -O the name is that of the URL: what the server would suggest is known too late.
-    private func continuedFile(for url: URLRecord) -> String? {
-        if usesSuggestedName { return Response(url: url).suggestedFilename }
-        guard let file, file != "-", FileSystem.kind(at: file) != .special else { return nil }
-        return file
+    /// `nil` where the bytes go to a stream, of which nothing is there before.
+    private func continuedFile(for url: URLRecord) throws(Failure) -> ContinuedFile.Place? {
+        if usesSuggestedName { return try .named(Response(url: url).suggestedFilename) }
+        guard let file, file.path != "-", case .file = try file.kind.get() else { return nil }
+        return .path(file.path)
     }
 
     private func makeOutput(for url: URLRecord, isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
         if isJSON, goesToStandardOutput { return DiscardingOutput() }
         if goesToStandardOutput || (isHeadOnly && usesSuggestedName) { return StreamOutput.standardOutput() }
         guard let file else { return FileOutput(.suggested(for: url)) }
-        switch FileSystem.kind(at: file) {
-        case .special: return StreamOutput(path: file)
-        case .directory: throw Failure(.writeFailed, "'\(file)' is a directory; name a file in it")
-        case .regular, nil: return FileOutput(.path(file))
+        return switch try file.kind.get() {
+        case .stream(let target): StreamOutput(path: file.path, target)
+        case .file: FileOutput(.path(file.path))
         }
     }
 
@@ -107,8 +110,13 @@ struct OutputOptions: ParsableArguments {
         if let trace { observers.append(trace.recorder()) }
         if isVerbose { observers.append(VerboseLines()) }
         if isJSON { observers.append(EventLines(includesBody: goesToStandardOutput)) }
-        let hidesBar = isSilent || isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal)
+        let hidesBar = isSilent || isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal) || goesToTerminal
         if Descriptor.standardError.isTerminal, !hidesBar { observers.append(ProgressBar(terminal: .standardError)) }
         return observers
+    }
+
+    private var goesToTerminal: Bool {
+        guard case .success(.stream(.descriptor(let descriptor))) = file?.kind else { return false }
+        return descriptor.isTerminal
     }
 }

@@ -76,7 +76,7 @@ struct RequestOptions: ParsableArguments {
     /// What is sent, for all URLs and every try: standard input can be read once.
     func body() throws(Failure) -> Body? {
         if let uploadedFile { return try UploadBody.file(uploadedFile) }
-        return data.isEmpty ? nil : try UploadBody.form(of: data)
+        return data.isEmpty ? nil : try UploadBody.form(of: data, within: timeLimit?.duration)
     }
 
     /// - Parameter body: from ``body()``.

@@ -75,6 +75,38 @@ struct Descriptor: Equatable, Sendable {
         }
     }
 
+    /// Whether the descriptor was open when the program started: what the program itself opens is closed in other programs. fcntl(2)
+    var isInherited: Bool {
+        let flags = fcntl(number, F_GETFD)
+        return flags >= 0 && flags & FD_CLOEXEC == 0
+    }
+
+    /// Whether it was opened for writing.
+    var isWritable: Bool {
+        let flags = fcntl(number, F_GETFL)
+        return flags >= 0 && flags & O_ACCMODE != O_RDONLY
+    }
+
+    /// Opens `/dev/null` in place of standard input, output and error that are closed, so that no file or connection that is opened later
+    /// gets their numbers. As with closed ones, a read of 0 and a write to 1 and 2 fail.
+    static func occupyStandardNumbers() {
+        for number in 0...2 as ClosedRange<Int32> where fcntl(number, F_GETFD) < 0 {
+            // The lowest number that is free is taken: open(2).
+            #if canImport(Glibc)
+                _ = unsafe Glibc.open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY)
+            #else
+                _ = unsafe Musl.open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY)
+            #endif
+        }
+    }
+
+    /// Another number for the same open file, with the same offset and modes.
+    func copy() throws(SystemError) -> Descriptor {
+        let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
+        guard copy >= 0 else { throw .last }
+        return Descriptor(number: copy)
+    }
+
     func close() throws(SystemError) {
         #if canImport(Glibc)
             let status = Glibc.close(number)

@@ -16,6 +16,15 @@ enum FileSystem {
         case directory
         /// A FIFO, socket or device.
         case special
+
+        /// What it is called; `nil` for a regular file.
+        var otherThanRegular: String? {
+            switch self {
+            case .regular: nil
+            case .directory: "a directory"
+            case .special: "a FIFO, a socket or a device"
+            }
+        }
     }
 
     /// What lies at `path`, through symbolic links; `nil` where nothing does: stat(2).
@@ -29,6 +38,12 @@ enum FileSystem {
         }
     }
 
+    /// Whether the name itself is a symbolic link: lstat(2).
+    static func isLink(_ path: String) -> Bool {
+        var information = stat()
+        return unsafe lstat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFLNK
+    }
+
     /// Creates a file that did not exist before: open(2) with O_EXCL.
     ///
     /// - Parameter mode: the permission bits, less those of the umask; from the first moment, so that nobody else gets to open the file.
@@ -36,17 +51,20 @@ enum FileSystem {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     }
 
-    static func openForReading(_ path: String) throws(SystemError) -> Descriptor {
-        try open(path, O_RDONLY | O_CLOEXEC)
+    /// Does not wait for the writer of a FIFO: fifo(7).
+    static func openForReading(_ path: String, followsLinks: Bool = true) throws(SystemError) -> Descriptor {
+        try open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
     }
 
-    static func openForWriting(_ path: String) throws(SystemError) -> Descriptor {
-        try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY)
+    /// Waits for the reader of a FIFO.
+    static func openForWriting(_ path: String, appends: Bool) throws(SystemError) -> Descriptor {
+        try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (appends ? O_APPEND : 0))
     }
 
-    /// Opens a file, which is made where there is none, so that each write goes to its end.
-    static func openForAppending(_ path: String) throws(SystemError) -> Descriptor {
-        try open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o666)
+    /// Opens a regular file, which is made where there is none, so that each write goes to its end. Waits for no reader of a FIFO.
+    static func openForAppending(_ path: String, followsLinks: Bool) throws(SystemError) -> Descriptor {
+        try open(
+            path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW), 0o666)
     }
 
     /// ftruncate(2)
@@ -87,6 +105,22 @@ enum FileSystem {
         unsafe access(path, W_OK) == 0
     }
 
+    /// Gives a file to another owner and group, as far as that is allowed: fchown(2).
+    ///
+    /// - Returns: which of them the file has now.
+    static func setOwner(_ owner: uid_t, _ group: gid_t, of file: Descriptor) -> (owner: Bool, group: Bool) {
+        // The largest number leaves the owner as it is.
+        if fchown(file.number, owner, group) != 0 { _ = fchown(file.number, uid_t.max, group) }
+        var information = stat()
+        guard unsafe fstat(file.number, &information) == 0 else { return (false, false) }
+        return (information.st_uid == owner, information.st_gid == group)
+    }
+
+    /// fremovexattr(2); nothing happens where there is none.
+    static func removeAttribute(_ name: String, of file: Descriptor) throws(SystemError) {
+        if unsafe fremovexattr(file.number, name) != 0, ![ENODATA, ENOTSUP].contains(errno) { throw .last }
+    }
+
     static func setMode(_ mode: mode_t, of file: Descriptor) throws(SystemError) {
         guard fchmod(file.number, mode) == 0 else { throw .last }
     }
@@ -117,14 +151,23 @@ enum FileSystem {
         return unsafe String(cString: resolved)
     }
 
+    /// How many symbolic links the kernel follows: path_resolution(7).
+    static let linkLimit = 40
+
+    /// What stands up to the last slash, and behind it. By bytes: to `String`, a slash before a combining mark is none.
+    static func split(_ path: String) -> (folder: String, name: String) {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", path) }
+        let start = path.utf8.index(after: slash)
+        return (String(path[..<start]), String(path[start...]))
+    }
+
     /// The path without symbolic links, also where the last of them leads to a name that nothing has yet.
     static func destination(of path: String) throws(SystemError) -> String {
         var path = path
-        for _ in 0..<40 {  // as many as the kernel follows: path_resolution(7)
+        for _ in 0..<linkLimit {
             if let resolved = resolved(path) { return resolved }
             guard let link = try linkText(at: path) else { return path }
-            let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
-            path = link.hasPrefix("/") ? link : folder + link
+            path = link.hasPrefix("/") ? link : split(path).folder + link
         }
         throw SystemError(code: ELOOP)
     }
@@ -136,12 +179,12 @@ enum FileSystem {
         // `try?` because a name that leads nowhere is compared as it is.
         let path = (try? destination(of: path)) ?? path
         if let resolved = resolved(path) { return resolved }
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
-        return (resolved(folder.isEmpty ? "." : folder) ?? folder) + "/" + path.dropFirst(folder.count)
+        let (folder, name) = split(path)
+        return (resolved(folder.isEmpty ? "." : folder) ?? folder) + "/" + name
     }
 
     /// What the symbolic link at `path` holds, or `nil` where there is no link: readlink(2).
-    private static func linkText(at path: String) throws(SystemError) -> String? {
+    static func linkText(at path: String) throws(SystemError) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &buffer, buffer.count)
         guard count >= 0 else { return nil }

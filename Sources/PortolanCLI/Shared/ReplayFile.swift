@@ -28,9 +28,8 @@ final class ReplayFile: Sendable {
 
     /// Finds out whether the file can be written, before anything is loaded for it.
     private static func probe(_ path: String) throws(Failure) {
-        switch FileSystem.kind(at: path) {
-        case .directory, .special: throw Failure(.writeFailed, "--replay: '\(path)' is no regular file")
-        case .regular, nil: break
+        guard case .success(.file) = OutputPlace(argument: path).kind else {
+            throw Failure(.writeFailed, "--replay: '\(path)' is no regular file, and a recording is replaced as a whole; name one")
         }
         let file = try PartialFile(for: path, collision: .replaces)
         file.discard()

@@ -13,6 +13,8 @@ struct SystemError: Error, Equatable, CustomStringConvertible {
     /// The error of the call that failed just now on this thread.
     static var last: SystemError { SystemError(code: errno) }
 
+    /// What the kernel says where a call is not for files of this kind.
+    static let notRegularFile = SystemError(code: EINVAL)
     static let fileTooLarge = SystemError(code: EFBIG)
 
     var isReaderGone: Bool { code == EPIPE }

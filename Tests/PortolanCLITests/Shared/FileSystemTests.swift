@@ -13,4 +13,10 @@ import Testing
         try file.close()
         #expect(FileSystem.kind(at: path) == .regular(mode: 0o600))
     }
+
+    @Test(arguments: [("a/b/c", "a/b/", "c"), ("c", "", "c"), ("/c", "/", "c"), ("a/", "a/", ""), ("a/\u{301}c", "a/", "\u{301}c")])
+    func aPathIsSplitAtItsLastSlash(path: String, folder: String, name: String) {
+        let parts = FileSystem.split(path)
+        #expect(Array(parts.folder.utf8) == Array(folder.utf8) && Array(parts.name.utf8) == Array(name.utf8))
+    }
 }

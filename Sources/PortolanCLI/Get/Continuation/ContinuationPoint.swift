@@ -23,10 +23,11 @@ enum ContinuationPoint: ExpressibleByArgument, Equatable {
     /// What a file has already.
     ///
     /// - Parameter isCoded: whether it has bytes as they are coded.
-    func continuation(ofFileAt path: String, isCoded: Bool) throws(Failure) -> Continuation {
+    func continuation(of place: ContinuedFile.Place, isCoded: Bool) throws(Failure) -> Continuation {
+        let path = place.path
         let (size, validator): (Int64, String?)
         do throws(SystemError) {
-            (size, validator) = try Self.contents(of: path)
+            (size, validator) = try Self.contents(of: place)
         } catch {
             throw Failure(.writeFailed, "cannot read '\(path)': \(error)")
         }
@@ -36,11 +37,12 @@ enum ContinuationPoint: ExpressibleByArgument, Equatable {
         return Continuation(offset: size, validator: validator, isCoded: isCoded)
     }
 
-    private static func contents(of path: String) throws(SystemError) -> (size: Int64, validator: String?) {
-        guard FileSystem.kind(at: path) != nil else { return (0, nil) }
-        let file = try FileSystem.openForReading(path)
-        let (size, validator) = (FileSystem.size(of: file) ?? 0, FileSystem.attribute(ContinuedFile.attribute, of: file))
+    private static func contents(of place: ContinuedFile.Place) throws(SystemError) -> (size: Int64, validator: String?) {
+        guard FileSystem.kind(at: place.path) != nil else { return (0, nil) }
+        let file = try FileSystem.openForReading(place.path, followsLinks: place.followsLinks)
+        let (size, validator) = (FileSystem.size(of: file), FileSystem.attribute(ContinuedFile.attribute, of: file))
         try file.close()
+        guard let size else { throw .notRegularFile }
         // Written by another program, it may hold anything.
         return (size, validator.flatMap { HTTPField.isValidValue($0) ? $0 : nil })
     }

@@ -17,12 +17,29 @@ final class ContinuedFile: BodyOutput {
         case complete
     }
 
-    private let path: String
+    /// A file that is continued, or begun.
+    struct Place: Equatable {
+        let path: String
+        let followsLinks: Bool
+
+        /// What the user has named.
+        static func path(_ path: String) -> Place { Place(path: path, followsLinks: true) }
+
+        /// A name from a URL: a regular file in the current folder, or nothing yet. No link leads out of the folder.
+        static func named(_ name: String) throws(Failure) -> Place {
+            let kind = FileSystem.isLink(name) ? "a symbolic link" : FileSystem.kind(at: name)?.otherThanRegular
+            guard let kind else { return Place(path: name, followsLinks: false) }
+            throw Failure(.writeFailed, "'\(name)' is \(kind), and -O goes on with a regular file alone; name one with -o")
+        }
+    }
+
+    private let place: Place
+    private var path: String { place.path }
     private let continuation: Continuation
     private let state = Mutex(State.waiting)
 
-    init(_ path: String, _ continuation: Continuation) {
-        self.path = path
+    init(_ place: Place, _ continuation: Continuation) {
+        self.place = place
         self.continuation = continuation
     }
 
@@ -50,7 +67,7 @@ final class ContinuedFile: BodyOutput {
     private func open() throws(Failure) -> Descriptor {
         let file: Descriptor
         do throws(SystemError) {
-            file = try FileSystem.openForAppending(path)
+            file = try FileSystem.openForAppending(path, followsLinks: place.followsLinks)
         } catch {
             throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
         }

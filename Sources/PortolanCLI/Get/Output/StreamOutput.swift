@@ -3,52 +3,46 @@
 import Portolan
 import Synchronization
 
-/// Writes a body as it comes, without a copy: to standard output, a FIFO or a device.
+/// Writes a body as it comes, without a copy: to standard output or another descriptor, a FIFO or a device.
 final class StreamOutput: BodyOutput {
-    private enum State {
-        case closed
-        case open(Descriptor)
-    }
-
     private let name: String
-    private let path: String?
-    private let state: Mutex<State>
+    private let target: StreamTarget
+    /// Whether the descriptor is closed when the body is whole.
+    private let closes: Bool
+    /// `nil` before the response has come.
+    private let descriptor: Mutex<Descriptor?>
     private let hasWritten = Atomic(false)
 
     static func standardOutput() -> StreamOutput {
-        StreamOutput(name: "standard output", path: nil, state: .open(.standardOutput))
+        StreamOutput(name: "standard output", .descriptor(.standardOutput), closes: false)
     }
 
-    /// - Parameter path: of a FIFO or device; opened when the response has come.
-    convenience init(path: String) {
-        self.init(name: "'\(path)'", path: path, state: .closed)
+    /// - Parameter path: the target's, for messages.
+    convenience init(path: String, _ target: StreamTarget) {
+        self.init(name: "'\(path)'", target, closes: true)
     }
 
-    private init(name: String, path: String?, state: State) {
-        self.name = name
-        self.path = path
-        self.state = Mutex(state)
+    private init(name: String, _ target: StreamTarget, closes: Bool) {
+        (self.name, self.target, self.closes) = (name, target, closes)
+        descriptor = if case .descriptor(let open) = target { Mutex(open) } else { Mutex(nil) }
     }
 
-    var isTerminal: Bool {
-        guard case .open(let descriptor) = state.withLock({ $0 }) else { return false }
-        return descriptor.isTerminal
-    }
+    var isTerminal: Bool { descriptor.withLock { $0 }?.isTerminal ?? false }
 
     var canStartAgain: Bool { !hasWritten.load(ordering: .relaxed) }
 
     func begin(_ response: Response) throws(Failure) {
-        guard case .closed = state.withLock({ $0 }), let path else { return }
+        guard descriptor.withLock({ $0 == nil }) else { return }
         do throws(SystemError) {
-            let descriptor = try FileSystem.openForWriting(path)
-            state.withLock { $0 = .open(descriptor) }
+            let opened = try target.open()
+            descriptor.withLock { $0 = opened }
         } catch {
             throw Failure(.writeFailed, "cannot write to \(name): \(error)")
         }
     }
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
-        guard case .open(let descriptor) = state.withLock({ $0 }) else { return }
+        guard let descriptor = descriptor.withLock({ $0 }) else { return }
         if bytes.byteCount > 0 { hasWritten.store(true, ordering: .relaxed) }
         do throws(SystemError) {
             try descriptor.write(all: bytes)
@@ -58,10 +52,10 @@ final class StreamOutput: BodyOutput {
     }
 
     func complete() throws(Failure) {
-        guard path != nil, case .open(let descriptor) = state.withLock({ $0 }) else { return }
-        state.withLock { $0 = .closed }
+        guard closes, let open = descriptor.withLock({ $0 }) else { return }
+        descriptor.withLock { $0 = nil }
         do throws(SystemError) {
-            try descriptor.close()
+            try open.close()
         } catch {
             throw Failure(writing: name, error)
         }

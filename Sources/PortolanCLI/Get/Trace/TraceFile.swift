@@ -10,14 +10,14 @@ import Synchronization
 final class TraceFile: Sendable {
     enum Format: String, CaseIterable, Sendable { case json, har, html }
 
-    private let path: String
+    private let place: OutputPlace
     private let format: Format
     private let recorders = Mutex<[TraceRecorder]>([])
 
     /// `nil` where the name says no form.
-    init?(_ path: String) {
-        guard let format = Format.allCases.first(where: { path.lowercased().hasSuffix(".\($0.rawValue)") }) else { return nil }
-        (self.path, self.format) = (path, format)
+    init?(_ place: OutputPlace) {
+        guard let format = Format.allCases.first(where: { place.path.lowercased().hasSuffix(".\($0.rawValue)") }) else { return nil }
+        (self.place, self.format) = (place, format)
     }
 
     /// What records the next load.
@@ -35,7 +35,7 @@ final class TraceFile: Sendable {
             case .har: HTTPArchive.value(of: trace.loads.flatMap(\.exchanges)).bytes + [0x0A]
             case .html: Array(TracePage.page(of: trace).utf8)
             }
-        try PartialFile.write(bytes, to: path)
+        try place.write(bytes)
     }
 }
 

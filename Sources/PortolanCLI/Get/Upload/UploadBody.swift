@@ -9,27 +9,32 @@ enum UploadBody {
     private static let memoryLimit = 1 << 30
 
     /// What several `-d` say, joined with `&`.
-    static func form(of arguments: [String]) throws(Failure) -> Body {
+    ///
+    /// - Parameter limit: how long what is no regular file may take to come; `nil`: for ever.
+    static func form(of arguments: [String], within limit: Duration? = nil) throws(Failure) -> Body {
+        let end = limit.map { MonotonicTime.now + $0 }
         var parts: [Body] = []
         for argument in arguments {
             if !parts.isEmpty { parts.append(.text("&")) }
-            parts.append(try part(argument))
+            parts.append(try part(argument, until: end))
         }
         return .joining(parts)
     }
 
     /// - Parameter argument: the data, `@FILE`, or `@-` for standard input.
-    private static func part(_ argument: String) throws(Failure) -> Body {
+    private static func part(_ argument: String, until end: Duration?) throws(Failure) -> Body {
         guard argument.hasPrefix("@") else { return .text(argument) }
         let path = String(argument.dropFirst())
+        if path != "-", case .regular = FileSystem.kind(at: path) { return try regularFile(path) }
+        let body: Body?
         do throws(SystemError) {
             let file = path == "-" ? Descriptor.standardInput : try FileSystem.openForReading(path)
-            guard path != "-", FileSystem.size(of: file) != nil else { return try wholeBody(of: file) }
-            try file.close()
+            body = try wholeBody(of: file, until: end)
         } catch {
             throw Failure(.uploadFailed, "cannot read '\(path)': \(error)")
         }
-        return try regularFile(path)
+        guard let body else { throw Failure(.timedOut, "'\(path)' took longer to read than --max-time allows") }
+        return body
     }
 
     /// A file, streamed; also one of unknown length: `-`, a FIFO or a device.
@@ -51,10 +56,12 @@ enum UploadBody {
         }
     }
 
-    private static func wholeBody(of file: Descriptor) throws(SystemError) -> Body {
+    /// `nil` where it is not there in time. Waits before each read: a FIFO without a writer yet gives nothing, as at its end.
+    private static func wholeBody(of file: Descriptor, until end: Duration?) throws(SystemError) -> Body? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while bytes.count <= memoryLimit {
+            guard try file.canBeRead(within: end.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
             let count = try file.read(into: &buffer)
             guard count > 0 else { return .bytes(bytes) }
             bytes += buffer[..<count]

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// A FIFO or a link in the place of a file: nothing waits for its other end, and nothing is written outside of the folder.
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetSpecialFileTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    /// timeout(1) ends with 124 what hangs.
+    private func run(_ arguments: String, after preparation: String) throws -> Program.Outcome {
+        try program.runScript(#"\#(preparation); timeout 60 "$portolan" get \#(arguments)"#)
+    }
+
+    @Test(arguments: ["mkfifo name", "ln -s fifo name; mkfifo fifo", "mkdir name", "ln -s /dev/null name"])
+    func onlyARegularFileIsContinued(preparation: String) throws {
+        let outcome = try run("-O -C - file:///nosuch/name", after: preparation)
+        #expect(outcome.status == 23)
+        #expect(
+            outcome.errors.count == 1 && outcome.errors.first?.contains("-O goes on with a regular file alone") == true, "\(outcome.errors)"
+        )
+    }
+
+    @Test(arguments: [("-O -C - ", true), ("-O -C 0 ", true), ("-C - -o name ", false)])
+    func aLinkOutOfTheFolderIsNotFollowedUnlessItIsNamed(arguments: String, isRefused: Bool) throws {
+        let (source, outside) = (try Program(), try Program())
+        let url = try source.makeFile("name", "text").absoluteString
+        let outcome = try run("\(arguments)'\(url)'", after: "ln -s '\(outside.folder.path)/new' name")
+        #expect(outcome.status == (isRefused ? 23 : 0), "\(outcome.errors)")
+        #expect(try outside.files == (isRefused ? [] : ["new"]))
+    }
+
+    @Test func aFIFOThatIsUploadedIsNotWaitedForBeyondTheTimeLimit() throws {
+        let server = try ScriptedServer([.forever([.receiveHead, .stall])])
+        for option in ["-T fifo", "-d @fifo", "-d a -d @fifo"] {
+            let outcome = try run("--max-time 0.3 \(option) \(server.url())", after: "test -p fifo || mkfifo fifo")
+            #expect(outcome.status == 28 && outcome.errors.count == 1, "\(option): \(outcome)")
+        }
+    }
+
+    @Test func aFIFOIsUploadedOnceSomebodyWritesToIt() throws {
+        for option in ["-d @fifo", "-T fifo -H Expect:"] {
+            let end = option.hasPrefix("-d") ? 5 : 3 + 5 + 2 + 5
+            let server = try ScriptedServer([.receiveHead, .receive(end)] + ScriptedServer.answer("200 OK").dropFirst())
+            let outcome = try program.runScript(
+                #"rm -f fifo; mkfifo fifo; timeout 60 "$portolan" get \#(option) \#(server.url()) & timeout 60 sh -c 'printf bytes >fifo'; wait $!"#
+            )
+            #expect(outcome.errors.isEmpty)
+            #expect(server.connections.first?.text.contains("bytes") == true, "\(option)")
+        }
+    }
+
+    @Test func aFIFOHoldsNoURLsForTheJudge() throws {
+        let outcome = try program.runScript(#"mkfifo fifo; timeout 60 "$portolan" check data: --loads fifo --filter BODY-01"#)
+        #expect(outcome.status == 2)
+        #expect(outcome.errors.first?.contains("--loads: 'fifo' can't be read: 'fifo' is a FIFO") == true, "\(outcome.errors)")
+    }
+}
