@@ -8,7 +8,8 @@
 
 /// A file that is being written under a name of its own, and gets its real one when it is whole.
 ///
-/// So that whoever finds a file under the real name finds all of it.
+/// So everybody who finds a file under the real name finds all of it. A file that was there is replaced by the new one, which gets its owner, group,
+/// permissions, access control list and extended attributes. Its other names (hard links) keep the old contents.
 struct PartialFile: Sendable {
     /// What happens where the real name is taken.
     enum Collision { case replaces, fails }
@@ -17,22 +18,26 @@ struct PartialFile: Sendable {
     let path: String
     private let finalPath: String
     private let collision: Collision
+    /// What the file in whose place this one comes has beside its contents.
+    private let replaced: FileTraits?
 
     /// - Parameter target: where the file shall be in the end: a regular file, or nothing yet.
     init(for target: String, collision: Collision) throws(Failure) {
         finalPath = collision == .replaces ? try Self.destination(of: target) : target
         self.collision = collision
-        var mode: mode_t?
-        if case .regular(let existing) = FileSystem.kind(at: finalPath) {
-            guard collision == .replaces else { throw Self.exists(target) }
-            guard FileSystem.isWritable(finalPath) else { throw Failure(.writeFailed, "cannot write '\(target)': it may not be changed") }
-            mode = existing
-        }
+        let kind = FileSystem.kind(at: finalPath)
+        guard kind == nil || collision == .replaces else { throw Self.exists(target) }
         path = Self.temporaryPath(beside: finalPath)
+        switch kind {
+        case .directory, .special: throw Failure(.writeFailed, "'\(target)' is no regular file")
+        case .regular where !FileSystem.isWritable(finalPath):
+            throw Failure(.writeFailed, "cannot write '\(target)': it may not be changed")
+        case .regular, nil: break
+        }
         do throws(SystemError) {
-            descriptor = try FileSystem.create(path, mode: mode ?? 0o666)
-            // Again, because the umask took bits away from the mode of a file that is replaced.
-            if let mode { try FileSystem.setMode(mode, of: descriptor) }
+            replaced = if case .regular = kind { try FileTraits(ofFileAt: finalPath) } else { nil }
+            // Nobody else reads it before it has the permissions of the old one.
+            descriptor = try FileSystem.create(path, mode: replaced == nil ? 0o666 : 0o600)
         } catch {
             throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
         }
@@ -49,13 +54,21 @@ struct PartialFile: Sendable {
 
     /// Gives the file its real name.
     func complete() throws(Failure) {
+        let lost: [String]
         do throws(SystemError) {
+            lost = try replaced?.give(to: descriptor) ?? []
             try descriptor.close()
             if collision == .fails { try reserveFinalPath() }
             try FileSystem.move(path, to: finalPath)
         } catch {
             discard()
             throw Failure(.writeFailed, "cannot write '\(finalPath)': \(error)")
+        }
+        if !lost.isEmpty {
+            Diagnostics.warn("the new '\(finalPath)' could not keep of the old one: \(lost.joined(separator: ", "))")
+        }
+        if let count = replaced?.nameCount, count > 1 {
+            Diagnostics.warn("'\(finalPath)' was one of \(count) names of a file (hard links); under the others it has the old contents")
         }
     }
 
@@ -86,8 +99,7 @@ struct PartialFile: Sendable {
 
     /// A hidden name in the same folder, so that the last step is a move within one file system.
     private static func temporaryPath(beside path: String) -> String {
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
-        var name = path.dropFirst(folder.count)
+        var (folder, name) = FileSystem.split(path)
         while name.utf8.count > 200 { name.removeLast() }  // NAME_MAX is 255
         return "\(folder).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 16)).part"
     }
