@@ -23,6 +23,9 @@ struct GetCommand: ParsableCommand {
         if urls.count > 1, let file = output.file, file.path != "-" {
             throw ValidationError("-o takes the body of one URL; for several, use -O or standard output")
         }
+        if output.usesSuggestedName, output.includesHead || request.asksHeadOnly {
+            throw ValidationError("-J excludes -i and -I: where the head is written, it can't name the file")
+        }
         for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
             if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")
@@ -31,8 +34,10 @@ struct GetCommand: ParsableCommand {
     }
 
     func run() throws {
+        Diagnostics.limit(to: output.diagnostics)
         // A trace that can't be written is reported before anything is loaded, as an output is by each load.
         _ = try output.trace?.kind.get()
+        for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
         let session = GetSession()
         try Interruption.observe { session.interrupt($0) }
         var configuration = http.configuration()

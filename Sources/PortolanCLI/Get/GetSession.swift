@@ -54,7 +54,8 @@ final class GetSession: Sendable {
         mayRetry: @escaping @Sendable (Setback) -> Duration?
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(for: url, sending: body)
-        let output = try command.output.makeOutput(for: &request, isHeadOnly: command.request.asksHeadOnly)
+        let output = try command.output.makeOutput(for: &request)
+        command.request.leaveOutFields(of: &request)
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
             refusesBadStatus: command.output.refusesBadStatus && command.output.continuationPoint == nil,  // which judges for itself
@@ -79,10 +80,8 @@ final class GetSession: Sendable {
         } catch {
             return false
         }
-        if !command.output.isSilent {
-            Diagnostics.warn(
-                "\(failure.message ?? "failed"); trying again in \(retry.wait.secondsText) s (\(schedule.count + 1) of \(schedule.limit))")
-        }
+        Diagnostics.warn(
+            "\(failure.message ?? "failed"); trying again in \(retry.wait.secondsText) s (\(schedule.count + 1) of \(schedule.limit))")
         return monitor.wait(atMost: retry.wait) { $0.interruption } == nil
     }
 

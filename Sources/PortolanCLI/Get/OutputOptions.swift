@@ -15,7 +15,12 @@ struct OutputOptions: ParsableArguments {
 
     @Flag(
         name: [.customShort("O"), .customLong("remote-name")],
-        help: "Write the body to a file of the suggested name in the current folder; an existing one is not overwritten.")
+        help: "Write the body to a file in the current folder, named as the URL's last part; an existing one is not overwritten.")
+    var usesRemoteName = false
+
+    @Flag(
+        name: [.customShort("J"), .customLong("remote-header-name")],
+        help: "With -O, use the name that the server suggests (Content-Disposition), where it suggests one.")
     var usesSuggestedName = false
 
     @Option(
@@ -49,14 +54,19 @@ struct OutputOptions: ParsableArguments {
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Tell on standard error what happens.")
     var isVerbose = false
 
-    /// As curl has it, but errors are told.
-    @Flag(name: [.customShort("s"), .customLong("silent")], help: .hidden)
+    @Flag(name: [.customShort("s"), .customLong("silent")], help: "Show no progress, no warnings and no errors on standard error.")
     var isSilent = false
 
+    @Flag(name: [.customShort("S"), .customLong("show-error")], help: "With -s, show errors all the same.")
+    var showsErrors = false
+
     func validate() throws {
-        if file != nil, usesSuggestedName { throw ValidationError("-o and -O exclude each other") }
+        if file != nil, usesRemoteName { throw ValidationError("-o and -O exclude each other") }
         if continuationPoint != nil, includesHead { throw ValidationError("-C and -i exclude each other") }
         if continuationPoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: say with -o or -O which file is to go on") }
+        if usesSuggestedName, continuationPoint != nil {
+            throw ValidationError("-C and -J exclude each other: the name has to be known before the server is asked")
+        }
         if let trace, TraceFile(trace) == nil {
             throw ValidationError("--trace: the name of '\(trace.path)' has to end in .har, .json or .html")
         }
@@ -65,15 +75,15 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    private var goesToStandardOutput: Bool { (file == nil || file?.path == "-") && !usesSuggestedName }
+    var diagnostics: Diagnostics.Level { !isSilent ? .warnings : showsErrors ? .errors : .nothing }
+
+    private var goesToStandardOutput: Bool { (file == nil || file?.path == "-") && !usesRemoteName }
 
     /// A place for one body.
     ///
-    /// - Parameters:
-    ///   - request: asks for the missing part alone, where an earlier load is continued.
-    ///   - isHeadOnly: there will be a head alone, which goes to standard output also with -O.
-    func makeOutput(for request: inout Request, isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
-        guard let continuationPoint else { return try makeOutput(for: request.url, isHeadOnly: isHeadOnly) }
+    /// - Parameter request: asks for the missing part alone, where an earlier load is continued.
+    func makeOutput(for request: inout Request) throws(Failure) -> any BodyOutput {
+        guard let continuationPoint else { return try makeOutput(for: request.url) }
         let isCoded = request[KeepsContentCoding.self] ?? false
         if let file = try continuedFile(for: request.url) {
             let continuation = try continuationPoint.continuation(of: file, isCoded: isCoded)
@@ -85,20 +95,20 @@ struct OutputOptions: ParsableArguments {
         }
         let continuation = Continuation(offset: offset, validator: nil, isCoded: isCoded)
         continuation.ask(in: &request)
-        return ContinuedStream(continuation, next: try makeOutput(for: request.url, isHeadOnly: isHeadOnly))
+        return ContinuedStream(continuation, next: try makeOutput(for: request.url))
     }
 
     /// `nil` where the bytes go to a stream, of which nothing is there before.
     private func continuedFile(for url: URLRecord) throws(Failure) -> ContinuedFile.Place? {
-        if usesSuggestedName { return try .named(Response(url: url).suggestedFilename) }
+        if usesRemoteName { return try .named(FileOutput.name(of: url)) }
         guard let file, file.path != "-", case .file = try file.kind.get() else { return nil }
         return .path(file.path)
     }
 
-    private func makeOutput(for url: URLRecord, isHeadOnly: Bool) throws(Failure) -> any BodyOutput {
+    private func makeOutput(for url: URLRecord) throws(Failure) -> any BodyOutput {
         if isJSON, goesToStandardOutput { return DiscardingOutput() }
-        if goesToStandardOutput || (isHeadOnly && usesSuggestedName) { return StreamOutput.standardOutput() }
-        guard let file else { return FileOutput(.suggested(for: url)) }
+        if goesToStandardOutput { return StreamOutput.standardOutput() }
+        guard let file else { return FileOutput(.remoteName(of: url, usesSuggestion: usesSuggestedName)) }
         return switch try file.kind.get() {
         case .stream(let target): StreamOutput(path: file.path, target)
         case .file: FileOutput(.path(file.path))

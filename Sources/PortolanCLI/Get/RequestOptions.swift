@@ -68,9 +68,27 @@ struct RequestOptions: ParsableArguments {
 
     private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }
 
+    /// The fields that `-H 'Name:'` leaves out. `-H 'Name: value'` beside it sends one all the same, as with curl.
+    private var omissions: [HTTPField.Name] {
+        let given = fields.compactMap { if case .field(let field) = $0 { field.name } else { nil } }
+        return fields.compactMap { if case .omission(let name) = $0, !given.contains(name) { name } else { nil } }
+    }
+
+    /// Those that go out with `-H 'Name:'` too: without them no server knows which site is meant, or where the body ends.
+    var omissionsWithoutEffect: [String] {
+        let sendsBody = uploadedFile != nil || !data.isEmpty
+        return omissions.filter { name in
+            switch name.canonicalName {
+            case "host": true
+            case "content-length", "transfer-encoding": sendsBody
+            default: false
+            }
+        }.map(\.rawName)
+    }
+
     /// What of it concerns every request.
     func adjust(_ configuration: inout HTTPConfiguration) {
-        for case .omission(let name) in fields { configuration.omit(name) }
+        for name in omissions { configuration.omit(name) }
     }
 
     /// What is sent, for all URLs and every try: standard input can be read once.
@@ -98,16 +116,22 @@ struct RequestOptions: ParsableArguments {
         for case .field(let field) in fields { request.fields.append(field) }
         if keepsCoding {
             request[KeepsContentCoding.self] = true
-            if request.isHTTP, !request.fields.contains(.acceptEncoding) {
-                request.fields[.acceptEncoding] = "gzip, deflate"
-            }
+            if request.isHTTP, !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "gzip, deflate" }
         }
+        leaveOutFields(of: &request)
         request.timeouts.total = timeLimit?.duration
         return request
     }
 
+    /// Removes what the command itself has added and the user does not want sent.
+    func leaveOutFields(of request: inout Request) {
+        for name in omissions { request.fields[name] = nil }
+    }
+
+    /// - Returns: `nil` also where `Authorization` is left out.
     func passwords(for url: URLRecord) -> PasswordAnswer? {
-        user.map { PasswordAnswer(argument: $0, for: .origin(url)) }
+        guard !omissions.contains(.authorization) else { return nil }
+        return user.map { PasswordAnswer(argument: $0, for: .origin(url)) }
     }
 }
 

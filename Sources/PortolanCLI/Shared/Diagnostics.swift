@@ -1,15 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// Standard error.
 enum Diagnostics {
+    /// How much a person is told.
+    enum Level: UInt8, AtomicRepresentable { case nothing, errors, warnings }
+
+    private static let level = Atomic(Level.warnings)
+
+    /// Decides for the whole program.
+    static func limit(to level: Level) {
+        Self.level.store(level, ordering: .relaxed)
+    }
+
     /// `portolan: ` and the message, on exactly one line.
     static func report(_ message: String) {
+        tell(message, at: .errors)
+    }
+
+    private static func tell(_ message: String, at level: Level) {
+        guard Self.level.load(ordering: .relaxed).rawValue >= level.rawValue else { return }
         write("portolan: \(PlainText.line(message))\n")
     }
 
     /// What is worth knowing and ends nothing.
     static func warn(_ message: String) {
-        report("warning: \(message)")
+        tell("warning: \(message)", at: .warnings)
     }
 
     static func write(_ text: String) {

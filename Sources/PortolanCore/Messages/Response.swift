@@ -100,6 +100,9 @@ public struct Response: Sendable {
         SafeFilename(parts.givenFilename ?? Self.lastComponent(of: url)).text
     }
 
+    /// The handler's suggestion alone, as fit for a folder as ``suggestedFilename``; `nil` where it has none.
+    package var proposedFilename: String? { parts.givenFilename.map { SafeFilename($0).text } }
+
     private static func lastComponent(of url: URLRecord) -> String {
         guard !url.hasOpaquePath, let last = url.path.split(separator: "/").last else { return "" }
         return PercentEncoding.decode(last)

@@ -73,7 +73,7 @@ import Testing
         #expect(try program.files == ["pipe"])
     }
 
-    @Test func theSuggestedNameIsUsed() throws {
+    @Test func theNameInTheURLIsUsed() throws {
         let file = try program.makeFile("a b", "text")
         let other = try Program()
         #expect(try other.run("get", "-O", file.absoluteString).status == 0)

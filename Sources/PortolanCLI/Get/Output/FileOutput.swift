@@ -8,9 +8,9 @@ final class FileOutput: BodyOutput {
     enum Target: Sendable {
         /// A regular file is replaced.
         case path(String)
-        /// The response's suggestion, in the current folder; an existing file is left as it is. Whoever redirects from this URL suggests no
-        /// hidden file.
-        case suggested(for: URLRecord)
+        /// A file in the current folder, named as the last part of the URL that was given, whatever redirects follow. With `usesSuggestion`, the name
+        /// that the response suggests comes first; it is never that of a hidden file. An existing file is left as it is.
+        case remoteName(of: URLRecord, usesSuggestion: Bool)
     }
 
     private let target: Target
@@ -25,17 +25,19 @@ final class FileOutput: BodyOutput {
         let opened: PartialFile
         switch target {
         case .path(let path): opened = try PartialFile(for: path, collision: .replaces)
-        case .suggested(let url):
-            let path = Self.name(for: response, requested: url)
+        case .remoteName(let url, let usesSuggestion):
+            // A URL without a path of its own, as of a layered protocol, has no last part.
+            let path = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
             guard FileSystem.kind(at: path) == nil else { throw PartialFile.exists(path) }
             opened = try PartialFile(for: path, collision: .fails)
         }
         file.withLock { $0 = opened }
     }
 
-    private static func name(for response: Response, requested url: URLRecord) -> String {
-        let name = response.suggestedFilename
-        return name.hasPrefix(".") && response.url.path != url.path ? "_\(name.dropFirst())" : name
+    /// - Parameter response: whose suggestion is used, where it has one.
+    static func name(of url: URLRecord, _ response: Response? = nil) -> String {
+        guard let name = response?.proposedFilename else { return Response(url: url).suggestedFilename }
+        return name.hasPrefix(".") ? "_\(name.dropFirst())" : name
     }
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+private let hasCurl = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
+
+/// The options that have curl's names do what curl(1) does with them: both are run.
+@Suite(.blocking, .timeLimit(.minutes(2)), .enabled(if: hasCurl, "needs curl"))
+struct GetLikeCurlTests {
+    /// What a program leaves behind, each in a folder of its own.
+    private struct Trace: Equatable {
+        let status: Int32
+        let isSilent: Bool
+        let files: [String]
+    }
+
+    /// - Parameter server: makes a server for each of the two.
+    private func traces(_ arguments: String, _ server: () throws -> ScriptedServer?) throws -> (curl: Trace, portolan: Trace) {
+        func trace(_ command: String) throws -> Trace {
+            let program = try Program()
+            let server = try server()
+            let outcome = try program.runScript("\(command) \(arguments.replacingOccurrences(of: "SERVER", with: server?.url() ?? ""))")
+            return Trace(status: outcome.status, isSilent: outcome.errors.isEmpty, files: try program.files)
+        }
+        return (try trace("/usr/bin/curl -q --noproxy '*'"), try trace(#""$portolan" get"#))
+    }
+
+    @Test(arguments: ["-s", "-sS", "-Ss", "-s --show-error", "--silent", "-fs", "-fsS", "-fsSL", "-fsSLo out", "-fsSL -o out"])
+    func silenceHidesErrorsUnlessTheyAreToBeShown(options: String) throws {
+        for script in [ScriptedServer.answer("404 Not Found", [], "gone"), ScriptedServer.answer("200 OK", [], "there"), nil] {
+            let (curl, portolan) = try traces("\(options) \(script == nil ? "http://127.0.0.1:1/" : "SERVER/a")") {
+                try script.map { try ScriptedServer($0) }
+            }
+            #expect(portolan == curl, "\(options)")
+        }
+    }
+
+    private static let disposition = "Content-Disposition: attachment; filename=suggested"
+
+    @Test(arguments: [
+        ("-O", [], "given"), ("-O", [disposition], "given"), ("-O -J", [disposition], "suggested"), ("-OJ", [disposition], "suggested"),
+        ("-O --remote-header-name", [disposition], "suggested"), ("-OJ", [], "given"), ("-J -o named", [disposition], "named"),
+        ("-I -O", [disposition], "given"), ("-IO", [], "given"),
+    ])
+    func theFileIsNamedAsTheURLThatWasGiven(options: String, fields: [String], name: String) throws {
+        for hasRedirect in [false, true] {
+            let (curl, portolan) = try traces("-s -L \(options) SERVER/dir/given?a=/b") {
+                let length = options.contains("I") ? "" : "body"
+                let answer = ScriptedServer.answer("200 OK", fields, length)
+                return hasRedirect
+                    ? try ScriptedServer(ScriptedServer.answer("302 Found", ["Location: /other/final"]), answer)
+                    : try ScriptedServer(answer)
+            }
+            #expect(curl.files == [name] && curl.status == 0, "\(curl)")
+            #expect(portolan == curl)
+        }
+    }
+
+    @Test(arguments: ["-OJ -C -", "-OJi", "-OJI"])
+    func whatCurlRefusesIsRefused(options: String) throws {
+        let (curl, portolan) = try traces("\(options) SERVER/given") { try ScriptedServer(ScriptedServer.answer("200 OK")) }
+        #expect(portolan == curl && portolan.status == 2)
+    }
+
+    @Test func theHeadIsWrittenToTheFile() throws {
+        let program = try Program()
+        let server = try ScriptedServer(
+            ScriptedServer.answering("HTTP/1.1 200 OK\r\nConnection: close\r\nX-Kind: head\r\nContent-Length: 7\r\n\r\n"))
+        let outcome = try program.run("get", "-I", "-O", server.url("/given"))
+        #expect(outcome.status == 0 && outcome.output.isEmpty)
+        #expect(program.contents(of: "given") == "200 OK\nconnection: close\nx-kind: head\ncontent-length: 7\n\n")
+    }
+
+    /// The options, and the fields that are sent with neither program.
+    @Test(arguments: [
+        ("--compressed -H 'Accept-Encoding:'", "accept-encoding"), ("-H accept-encoding:", "accept-encoding"), ("-H 'Accept:'", "accept"),
+        ("-H 'User-Agent:  '", "user-agent"), ("-d x -H 'Content-Type:'", "content-type"), ("-C 5 -H Range:", "range"),
+        ("-u a:b -H Authorization:", "authorization"),
+    ])
+    func aFieldIsNotSent(options: String, name: String) throws {
+        let fields = options.contains("-C") ? ["Content-Range: bytes 5-8/9"] : []
+        let status = options.contains("-C") ? "206 Partial Content" : "200 OK"
+        for command in ["/usr/bin/curl -q --noproxy '*'", #""$portolan" get"#] {
+            let program = try Program()
+            let server = try ScriptedServer(
+                (options.contains("-d") ? [.receiveHead, .receive(1)] : [.receiveHead])
+                    + ScriptedServer.answer(status, fields, "body").dropFirst())
+            _ = try program.runScript("\(command) \(options) -s \(server.url())")
+            let head = try #require(server.requests.first, "\(command)")
+            #expect(head.count > 1 && !head.contains { $0.lowercased().hasPrefix("\(name):") }, "\(command): \(head)")
+        }
+    }
+
+    @Test(arguments: ["--coded", "--raw", "--coded -C 5", "-C 5"])
+    func noCodingIsAskedForAfterAll(options: String) throws {
+        let program = try Program()
+        let server = try ScriptedServer(ScriptedServer.answer("206 Partial Content", ["Content-Range: bytes 5-8/9"], "body"))
+        #expect(try program.runScript("\"$portolan\" get \(options) -H 'Accept-Encoding:' \(server.url())").text == "body")
+        #expect(server.requests.first?.contains { $0.lowercased().hasPrefix("accept-encoding") } == false)
+        let other = try ScriptedServer(ScriptedServer.answer("200 OK", [], "body"))
+        _ = try program.runScript("\"$portolan\" get --coded -H 'Accept-Encoding:' -H 'Accept-Encoding: br' \(other.url())")
+        #expect(other.requests.first?.filter { $0.lowercased().hasPrefix("accept-encoding") } == ["Accept-Encoding: br"])
+    }
+
+    @Test func aFieldThatIsNeededIsSentAndThatIsReported() throws {
+        let program = try Program()
+        let server = try ScriptedServer([.receiveHead, .receive(1)] + ScriptedServer.answer("200 OK").dropFirst())
+        let outcome = try program.run("get", "-d", "x", "-H", "host:", "-H", "Content-Length:", server.url())
+        #expect(outcome.status == 0)
+        #expect(
+            outcome.errors
+                == ["host", "Content-Length"].map { "portolan: warning: -H '\($0):' has no effect: this request needs the field" })
+        #expect(server.requests.first?.contains("Content-Length: 1") == true)
+    }
+}
