@@ -87,6 +87,9 @@ import Testing
         #expect(error.message.contains(" (\(name), RFC ") && error.message.contains("); "), "\(error.message)")
         #expect(!error.description.contains("NIO") && !error.description.contains(".swift"), "\(error)")
         #expect(!error.message.contains("broke a rule of HTTP/2"), "\(error.message)")
+        // COMPRESSION_ERROR is HPACK's, FRAME_SIZE_ERROR that of a frame's length.
+        #expect((server.goAwayCode == 9) == error.message.contains("HPACK"), "\(error.message)")
+        #expect((server.goAwayCode == 6) == error.message.contains("length"), "\(error.message)")
     }
 
     @Test func whatBreaksAStreamIsSaidInWords() throws {

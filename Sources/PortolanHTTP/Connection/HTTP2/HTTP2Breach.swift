@@ -17,6 +17,7 @@ enum HTTP2Breach: Equatable {
     case streamState
     case serverStream
     case goAway
+    case frameLength
     case frame
     case other
 
@@ -24,7 +25,10 @@ enum HTTP2Breach: Equatable {
     static let remedy = "the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile"
 
     /// `nil` for what is no error of HTTP/2.
-    init?(_ error: any Error) {
+    ///
+    /// - Parameter code: what the server was told of it. SwiftNIO has one error for a frame that can't be read and for fields that can't be decoded; only
+    ///   the code tells them apart.
+    init?(_ error: any Error, _ code: HTTP2ErrorCode?) {
         switch error {
         case is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock, is NIOHPACKErrors.MaxHeaderListSizeViolation,
             is NIOHTTP2Errors.ExcessiveContinuationFrames:
@@ -44,7 +48,12 @@ enum HTTP2Breach: Equatable {
             is NIOHTTP2Errors.MaxStreamsViolation:
             self = .serverStream
         case is NIOHTTP2Errors.RaisedGoawayLastStreamID, is NIOHTTP2Errors.CreatedStreamAfterGoaway: self = .goAway
-        case is NIOHTTP2Errors.UnableToParseFrame: self = .frame
+        case is NIOHTTP2Errors.UnableToParseFrame:
+            switch code {
+            case .compressionError?: self = .hpack
+            case .frameSizeError?: self = .frameLength
+            default: self = .frame
+            }
         case is any NIOHTTP2Error: self = .other
         default: return nil
         }
@@ -64,7 +73,8 @@ enum HTTP2Breach: Equatable {
         case .streamState: "sent a frame on a stream that was not open for it"
         case .serverStream: "sent a frame on a stream that nobody had opened"
         case .goAway: "took back what it had said of its end"
-        case .frame: "sent a frame whose length, padding or place is wrong"
+        case .frameLength: "sent a frame whose length is wrong"
+        case .frame: "sent a frame whose padding or place is wrong"
         case .other: "broke a rule of HTTP/2"
         }
     }
@@ -83,7 +93,8 @@ enum HTTP2Breach: Equatable {
         case .streamState: "RFC 9113 §5.1"
         case .serverStream: "RFC 9113 §5.1.1"
         case .goAway: "RFC 9113 §6.8"
-        case .frame: "RFC 9113 §4"
+        case .frameLength: "RFC 9113 §4.2"
+        case .frame: "RFC 9113 §6"
         case .other: "RFC 9113"
         }
     }

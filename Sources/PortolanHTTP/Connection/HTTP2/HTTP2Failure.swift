@@ -32,7 +32,8 @@ extension LoadError {
 
     /// The server ended the connection with `GOAWAY`, and says that it never looked at the request.
     static func passedOver(by key: ConnectionKey, _ code: HTTP2ErrorCode) -> LoadError {
-        LoadError(.connectionLost, message: "\(key) closed the connection (\(code.name)) and left the request aside; try again")
+        LoadError(
+            .connectionLost, message: "\(key) closed the connection (\(code.name)) and left the request aside; try again")
     }
 
     /// The server has said that it serves no request at all on the connection, and nothing else since.
@@ -56,7 +57,7 @@ extension LoadError {
         default: break
         }
         // Of what carries the connection.
-        guard let breach = HTTP2Breach(error) else { return cutOff(key, error) }
+        guard let breach = HTTP2Breach(error, code) else { return cutOff(key, error) }
         let name = code.map { "\($0.name), " } ?? ""
         switch breach {
         case .fieldSectionTooLarge:
@@ -66,7 +67,8 @@ extension LoadError {
                     + "raise HTTPLimits.fieldSection if that is meant")
         case .tooManyFrames:
             return LoadError(.limitExceeded, message: "\(key) \(breach.problem) (\(name)\(breach.section)); \(HTTP2Breach.remedy)")
-        case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frame, .other:
+        case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frameLength,
+            .frame, .other:
             guard isGreeted || breach == .hpack else {
                 return LoadError(.badResponse, message: "\(key) does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
             }
