@@ -49,12 +49,9 @@ import Testing
         #expect(client.response?.expectedLength == 1000)
     }
 
-    /// What is there, which transfer codings lie over it, what remains, and whether the text comes out.
-    @Test(arguments: [
-        ("", ["gzip"], [], true), ("", ["x-gzip"], [], true), ("deflate", ["gzip"], [], true), ("br", ["gzip"], ["br"], true),
-        ("", ["x"], ["x"], false), ("deflate", ["gzip", "x"], ["deflate", "gzip", "x"], false),
-        ("", ["chunked", "x"], ["chunked", "x"], false),
-    ]) func transferCodingsAreUndoneFirst(content: String, transfer: [String], remaining: [String], isUndone: Bool) throws {
+    /// What is there, which transfer codings lie over it, and what remains.
+    @Test(arguments: [("", [ContentCoding.gzip], []), ("deflate", [.gzip], []), ("br", [.gzip], ["br"])])
+    func transferCodingsAreUndoneFirst(content: String, transfer: [ContentCoding], remaining: [String]) throws {
         let bytes = content == "deflate" ? Deflated.make(CodedBody.zlib, .gzip) : CodedBody.gzip
         for keepsCoding in [false, true] {
             var request = try Request("http://a/")
@@ -64,8 +61,8 @@ import Testing
                 ContentDecoding(for: request, transferCodings: transfer, limits: ContentDecodingLimits()), next: client)
             StagedLoad(try CodedBody.response(content), [bytes]).play(to: stage) { stage.resume() }
             #expect(client.events.last == .finished)
-            let keepsContent = keepsCoding && content == "deflate" && isUndone
-            #expect(client.bytes == (keepsContent ? CodedBody.zlib : isUndone ? CodedBody.hello : bytes))
+            let keepsContent = keepsCoding && content == "deflate"
+            #expect(client.bytes == (keepsContent ? CodedBody.zlib : CodedBody.hello))
             #expect(client.response?.remainingContentCodings == (keepsContent ? ["deflate"] : remaining))
         }
     }

@@ -52,12 +52,12 @@ struct FramingReference {
             let parameters = ParameterReference(octets.dropFirst(name.count))
             guard !name.isEmpty, parameters.firstFault == nil, parameters.isComplete else { return .invalid }
             names.append(Text.latin1(name).lowercased())
-            if names.last == "chunked", name.count < octets.count { return .invalid }
+            if name.count < octets.count { return .invalid }
         }
         if names.isEmpty { return .absent }
-        let isTwice = names.filter { $0 == "chunked" }.count > 1
-        let others = names.count { $0 != "identity" } - (names.last == "chunked" ? 1 : 0)
-        if isTwice || others > 16 { return .invalid }
+        let known = ["chunked", "identity", "gzip", "x-gzip", "deflate"]
+        let others = names.count { $0 != "identity" && $0 != "chunked" }
+        guard names.allSatisfy(known.contains), !names.dropLast().contains("chunked"), others <= 16 else { return .invalid }
         return names.last == "chunked" ? .chunked : .others
     }
 

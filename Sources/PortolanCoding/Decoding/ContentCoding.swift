@@ -2,14 +2,14 @@
 
 package import HTTPTypes
 
-/// A content coding that can be undone.
+/// A content coding that can be undone; as a transfer coding it has the same name.
 ///
-/// Source: RFC 9110 §8.4.1.
-enum ContentCoding: String {
+/// Source: RFC 9110 §8.4.1, RFC 9112 §7.2.
+package enum ContentCoding: Sendable {
     case gzip, deflate
 
     /// - Parameter name: in lower case.
-    init?(name: String) {
+    package init?(name: String) {
         switch name {
         case "gzip", "x-gzip": self = .gzip
         case "deflate": self = .deflate

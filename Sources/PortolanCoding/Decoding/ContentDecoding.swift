@@ -10,7 +10,7 @@ package import PortolanCore
 ///   bytes still carry.
 /// - Where one of the content codings is not known, all remain (Fetch, "handle content codings"): so the field says what the bytes are.
 /// - Transfer codings beside chunked belong to the message and not to what it carries: they are undone whatever the caller wants of the content
-///   codings. Where one of them is not known, nothing is undone, and they remain, too (RFC 9112 §6.1, §7).
+///   codings (RFC 9112 §6.1, §7).
 /// - There is nothing to undo without a body (HEAD, 204, 304), nor where the request asks for the coded bytes (``KeepsContentCoding``),
 ///   nor in 206: a range is one of the coded bytes (RFC 9110 §14), of which most do not begin where a coding does. All codings remain then.
 /// - An empty body is an empty body, whatever codings it is said to have, as in browsers.
@@ -21,12 +21,12 @@ package struct ContentDecoding: BodyTransform {
     private let hasBody: Bool
     private let keepsCoding: Bool
     /// Beside chunked, in the order in which they were applied.
-    private let transferCodings: [String]
+    private let transferCodings: [ContentCoding]
     private var codings: [ContentCoding] = []
     /// Made when the first bytes come.
     private var pipeline: DecodingPipeline?
 
-    package init(for request: Request, transferCodings: [String] = [], limits: ContentDecodingLimits) {
+    package init(for request: Request, transferCodings: [ContentCoding] = [], limits: ContentDecodingLimits) {
         self.limits = limits
         self.transferCodings = transferCodings
         hasBody = request.method != .head
@@ -48,13 +48,9 @@ package struct ContentDecoding: BodyTransform {
         let names = response.fields.contentCodings
         let count = names.count + transferCodings.count
         guard count <= limits.maximumCodings else { throw LoadError(codings: count, over: limits.maximumCodings) }
-        guard let transfer = Self.known(transferCodings) else {
-            response.remainingContentCodings = names + transferCodings
-            return .passes
-        }
         let content = keepsCoding || response.status == .partialContent ? nil : Self.known(names)
         if content == nil { response.remainingContentCodings = names }
-        codings = (content ?? []) + transfer
+        codings = (content ?? []) + transferCodings
         if codings.isEmpty { return .passes }
         response.expectedLength = nil
         return .transforms

@@ -37,9 +37,8 @@ public struct Response: Sendable {
         get { parts.fields }
         set { ownParts.fields = newValue }
     }
-    /// The codings that the body's bytes still carry, in the order in which they were applied and in lower case: all, where one is unknown here or they were
-    /// to be kept; none where they were undone, though the field Content-Encoding goes on naming them. A transfer coding beside chunked counts, too, where
-    /// it is unknown.
+    /// The content codings that the body's bytes still carry, in the order in which they were applied and in lower case: all, where one is unknown here or
+    /// they were to be kept; none where they were undone, though the field Content-Encoding goes on naming them.
     public var remainingContentCodings: [String] {
         get { parts.remainingContentCodings }
         set { ownParts.remainingContentCodings = newValue }

@@ -25,7 +25,7 @@ package struct BodyStages: Sendable {
     ///   - isCoded: whether the response has any coding that may be undone.
     ///   - transferCodings: those beside chunked, in the order in which they were applied.
     func make(
-        for response: Response, isCoded: Bool, transferCodings: [String] = [], to request: Request, client: any ProtocolClient
+        for response: Response, isCoded: Bool, transferCodings: [ContentCoding] = [], to request: Request, client: any ProtocolClient
     ) -> (any ResumableStage)? {
         var stage: (any ResumableStage)?
         if MultipartReplacement.mayTakeApart(response) { stage = MultipartReplaceStage(for: request, limits: multipart, next: client) }

@@ -17,8 +17,9 @@ enum BodyFraming: Sendable, Equatable {
 
     /// The rules of RFC 9112 §6.3, in their order.
     ///
-    /// Where Transfer-Encoding and Content-Length both stand, Transfer-Encoding counts (rule 3). A Transfer-Encoding whose last coding is
-    /// not chunked ends with the connection (rule 4); codings that remain on the body are in ``FramingFields/transferCodings``.
+    /// Where Transfer-Encoding and Content-Length both stand, Transfer-Encoding counts (rule 3). A Transfer-Encoding without chunked ends with the
+    /// connection (rule 4); the codings to undo are in ``FramingFields/transferCodings``. A coding that is unknown, and one over chunked, is a fault: what
+    /// would be delivered is not what the server means (§6.1).
     ///
     /// - Parameter method: of the request that is answered.
     /// - Throws: what makes the framing invalid: then nothing that follows on the connection means anything.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCoding
+
 /// What the fields of a head say about framing: Content-Length, Transfer-Encoding and Connection, noted line by line.
 ///
 /// A fault is kept, not thrown, because it counts only where the field does: a malformed Content-Length of a response that has no body
@@ -14,11 +16,11 @@ struct FramingFields: Sendable, Equatable {
     var transferEncodingFault: ResponseSyntaxError?
     /// Whether chunked is the last coding, which makes it the framing.
     var isChunked = false
-    /// The transfer codings, in the order in which they were applied, in lower case, without a final chunked.
+    /// The transfer codings beside chunked, in the order in which they were applied.
     ///
     /// A client that sends no TE gets none from a sound server (RFC 9112 §7.4). A body with any of them is not what the server means until
-    /// they are taken off, the last first.
-    var transferCodings: [String] = []
+    /// they are undone, the last first.
+    var transferCodings: [ContentCoding] = []
     /// `Connection: close`.
     var closes = false
     /// `Connection: keep-alive`.
@@ -102,17 +104,17 @@ struct FramingFields: Sendable, Equatable {
         guard end > 0, !hasParameters || Parameters.areValid(coding.extracting(end...)) else { return .transferEncoding }
         let name = coding.extracting(..<end)
         if name.equalsIgnoringCase("chunked") {
-            guard !isChunked, !transferCodings.contains("chunked") else { return .chunkedTwice }
+            guard !isChunked else { return .chunkedTwice }
             isChunked = true
-            return hasParameters ? .chunkedParameter : nil
+            return hasParameters ? .codingParameter : nil
         }
-        if isChunked {
-            transferCodings.append("chunked")
-            isChunked = false
-        }
+        guard !isChunked else { return .chunkedNotLast }
+        // RFC 2616 had it, for none; servers still send it.
+        if name.equalsIgnoringCase("identity") { return hasParameters ? .codingParameter : nil }
+        guard let known = ContentCoding(name: name.latin1Text.lowercased()) else { return .unknownCoding }
+        guard !hasParameters else { return .codingParameter }
         guard transferCodings.count < Self.mostTransferCodings else { return .transferEncoding }
-        // RFC 2616 had it, for none.
-        if !name.equalsIgnoringCase("identity") { transferCodings.append(name.latin1Text.lowercased()) }
+        transferCodings.append(known)
         return nil
     }
 

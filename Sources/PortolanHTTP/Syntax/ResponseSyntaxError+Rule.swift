@@ -24,7 +24,9 @@ extension ResponseSyntaxError {
         case contentLengthsDiffer
         case transferEncoding
         case chunkedTwice
-        case chunkedParameter
+        case chunkedNotLast
+        case unknownCoding
+        case codingParameter
         case unrequestedUpgrade
         case tooManyInterimResponses
         // Chunks
@@ -52,10 +54,11 @@ extension ResponseSyntaxError.Rule {
         case .fieldName: "RFC 9110 §5.1"
         case .fieldValue: "RFC 9110 §5.5"
         case .contentLength, .contentLengthsDiffer: "RFC 9112 §6.3"
-        case .transferEncoding, .chunkedTwice: "RFC 9112 §6.1"
+        case .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding: "RFC 9112 §6.1"
+        case .codingParameter: "RFC 9112 §7"
         case .unrequestedUpgrade: "RFC 9110 §15.2.2"
         case .tooManyInterimResponses: "RFC 9110 §15.2"
-        case .chunkSize, .chunkSizeTooLarge, .chunkEnd, .chunkedParameter: "RFC 9112 §7.1"
+        case .chunkSize, .chunkSizeTooLarge, .chunkEnd: "RFC 9112 §7.1"
         case .chunkExtension, .chunkExtensionsTooLong: "RFC 9112 §7.1.1"
         case .noResponse, .cutInHead, .cutInBody: "RFC 9112 §8"
         }
@@ -69,8 +72,8 @@ extension ResponseSyntaxError.Rule {
         case .noResponse: .connectionLost
         case .cutInHead, .cutInBody: .truncated
         case .notHTTP, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength,
-            .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedParameter, .unrequestedUpgrade, .chunkSize,
-            .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
+            .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade,
+            .chunkSize, .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
             .badResponse
         }
     }
@@ -94,7 +97,9 @@ extension ResponseSyntaxError.Rule {
         case .contentLengthsDiffer: "Content-Length is given with different values"
         case .transferEncoding: "Transfer-Encoding is not a list of codings"
         case .chunkedTwice: "Transfer-Encoding says chunked twice"
-        case .chunkedParameter: "the chunked coding has a parameter, and none is defined"
+        case .chunkedNotLast: "Transfer-Encoding says chunked, and chunked is not the last coding"
+        case .unknownCoding: "Transfer-Encoding names a coding that is unknown here (chunked, gzip and deflate are known)"
+        case .codingParameter: "a transfer coding has a parameter, and none is defined"
         case .unrequestedUpgrade: "the server switches to another protocol (101), and was not asked to"
         case .tooManyInterimResponses: "too many interim responses (1xx) came before the final one"
         case .chunkSize: "a chunk does not start with its size as hexadecimal digits and CR LF"
@@ -121,8 +126,8 @@ extension ResponseSyntaxError.Rule {
         case .chunkExtensionsTooLong: "raise HTTPLimits.chunkExtensions or chunkExtensionsTotal if that is meant"
         case .noResponse, .cutInHead, .cutInBody: "load it again"
         case .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength, .contentLengthsDiffer,
-            .transferEncoding, .chunkedTwice, .chunkedParameter, .unrequestedUpgrade, .chunkSize, .chunkSizeTooLarge, .chunkExtension,
-            .chunkEnd:
+            .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade, .chunkSize,
+            .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
             "the server, or a proxy before it, has to be mended"
         }
     }

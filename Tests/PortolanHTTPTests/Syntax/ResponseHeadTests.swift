@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import PortolanCoding
 import PortolanCore
 import Testing
 
@@ -24,10 +25,22 @@ import Testing
         #expect(head.httpStatus.code == 404 && head.httpStatus.reasonPhrase == "D\u{E9}j\u{E0} vu")
     }
 
-    @Test func codingsThatRemainAreNamed() throws {
-        #expect(try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: GZIP, chunked\r\n\r\n").framing.transferCodings == ["gzip"])
-        #expect(try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, x;a=b\r\n\r\n").framing.transferCodings == ["chunked", "x"])
-        #expect(try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").framing.transferCodings.isEmpty)
+    @Test func codingsToUndoAreNamed() throws {
+        func codings(_ value: String) throws -> [ContentCoding] {
+            try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n").framing.transferCodings
+        }
+        #expect(try codings("GZIP, chunked") == [.gzip])
+        #expect(try codings("deflate, x-gzip, identity") == [.deflate, .gzip])
+        #expect(try codings("chunked").isEmpty)
+    }
+
+    @Test(arguments: [
+        ("xchunked", "\"xchunked\"", "is unknown here"), ("chunked, identity", "\"chunked, identity\"", "chunked is not the last"),
+        ("chunked, chunked", "\"chunked, chunked\"", "chunked twice"), ("gzip;a=b", "\"gzip;a=b\"", "has a parameter"),
+    ]) func aFaultOfTransferEncodingQuotesItAndSaysWhatItIs(_ value: String, _ quoted: String, _ words: String) throws {
+        let framing = try head("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n").framing
+        let message = try #require(framing.transferEncodingFault?.loadError.message)
+        #expect(message.contains(quoted) && message.contains(words) && message.contains("RFC 9112 §"), "\(message)")
     }
 
     @Test func oneParserReadsHeadAfterHead() throws {
