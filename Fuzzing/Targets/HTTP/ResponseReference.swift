@@ -34,17 +34,20 @@ struct Reading {
     mutating func response(to method: HTTPRequest.Method) throws(ResponseOutcome) -> ResponseMeaning {
         let count = rest.count
         var meaning = ResponseMeaning()
+        var closes = false
         while true {
             let (status, isOld) = try statusLine()
             let (fields, isOdd) = try section(limits.fieldSection)
             if 100 <= status, status <= 199, status != 101 {
                 meaning.interim.append(status)
+                closes = closes || FramingReference(fields).options.contains("close")
                 guard meaning.interim.count <= limits.interimResponses else { throw .failure(.limitExceeded) }
                 continue
             }
             (meaning.status, meaning.fields) = (status, fields)
             guard status != 101 else { throw .failure(.badResponse) }
             try takeBody(of: &meaning, method, FramingReference(fields), isOld: isOld, isOdd: isOdd)
+            if closes { meaning.isReusable = false }
             meaning.byteCount = count - rest.count
             return meaning
         }

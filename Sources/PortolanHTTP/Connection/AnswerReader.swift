@@ -102,10 +102,12 @@ struct AnswerReader: ~Copyable {
         if head.isInterim {
             interimCount += 1
             guard interimCount <= limits.interimResponses else { throw ResponseSyntaxError(.tooManyInterimResponses) }
+            // RFC 9112 §9.6: also for the response that follows.
+            if head.framing.closes { allowsReuse = false }
             return .interim(head)
         }
         let framing = try BodyFraming(method: method, head: head)
-        allowsReuse = head.allowsReuse(after: framing)
+        allowsReuse = allowsReuse && head.allowsReuse(after: framing)
         switch framing {
         case .none:
             place = .atEnd(nil)

@@ -201,6 +201,26 @@ struct ConnectionTests {
         #expect(interim.events.contains(.interim))
     }
 
+    @Test func anInterimResponseThatClosesTheConnectionIsTheLastExchangeOnIt() async throws {
+        let closing = "HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\n" + Self.yes
+        let server = try ScriptedServer(ScriptedServer.answering(closing), ScriptedServer.answering(Self.yes))
+        let loader = Self.loader()
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(server.connections.count == 2)
+    }
+
+    /// The request was seen: a 1xx says so.
+    @Test func aRequestIsNotSentAgainAfterAnInterimResponse() async throws {
+        let server = try ScriptedServer(
+            ScriptedServer.answering(Self.yes) + [.receiveHead, .send(text: "HTTP/1.1 103 Early Hints\r\n\r\n"), .close],
+            ScriptedServer.answering(Self.yes))
+        let loader = Self.loader()
+        #expect(try await Self.text(loader, server) == "yes")
+        #expect(await Self.code { _ = try await Self.text(loader, server) } != nil)
+        #expect(server.connections.count == 1)
+    }
+
     // MARK: Uploads
 
     @Test func aBodyWaitsForTheServersWord() async throws {

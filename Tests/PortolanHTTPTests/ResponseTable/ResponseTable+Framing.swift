@@ -206,6 +206,19 @@ extension ResponseTable {
             "9110 §15.2", "more than thirty-two",
             String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 33) + "HTTP/1.1 204 No Content\r\n\r\n",
             .failure(.limitExceeded)),
+        .init(
+            "9112 §9.6", "that ends the connection",
+            "HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            .last(200, "hi", interim: [103])),
+        .init(
+            "9112 §9.6", "that ends the connection, and a final one that keeps it",
+            "HTTP/1.1 100 Continue\r\nConnection: x, close\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+                + "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+            .last(200, "hi", interim: [100, 102])),
+        .init(
+            "9112 §9.3", "that keeps the connection alive says nothing of the final one",
+            "HTTP/1.1 103 Early Hints\r\nConnection: keep-alive\r\n\r\nHTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            .last(200, "hi", interim: [103])),
         .init("9110 §15.2", "nothing behind it", "HTTP/1.1 100 Continue\r\n\r\n", .failure(.connectionLost)),
         .init("9110 §15.2", "no HTTP behind it", "HTTP/1.1 100 Continue\r\n\r\nhello", .bad),
         .init(
