@@ -47,6 +47,7 @@ struct Conversation {
         case .wait(let gate): try wait(for: gate.event, Int32(POLLIN))
         case .open(let gate): gate.open()
         case .stall: try wait(for: socket, Self.peerSendsNoMore)
+        case .answerFrames(let answer): while let bytes = answer(try receiveFrame()) { try send(bytes[...]) }
         case .forever(let steps):
             while true {
                 try checkStop()
@@ -71,6 +72,22 @@ struct Conversation {
             if let length = length(pending) { return pending.removeFirst(length) }
             guard try receiveMore() else { throw End.peerHasGone }
         }
+    }
+
+    private mutating func receiveFrame() throws -> ScriptedServer.Frame {
+        var header: [UInt8] = []
+        try receive { bytes in
+            header = Array(bytes.prefix(9))
+            return bytes.count >= 9 ? 9 : nil
+        }
+        let number = { (bytes: ArraySlice<UInt8>) in bytes.reduce(0) { $0 << 8 | Int($1) } }
+        let length = number(header[0..<3])
+        var payload: [UInt8] = []
+        try receive { bytes in
+            payload = Array(bytes.prefix(length))
+            return bytes.count >= length ? length : nil
+        }
+        return ScriptedServer.Frame(type: header[3], flags: header[4], stream: number(header[5..<9]) & 0x7FFF_FFFF, payload: payload)
     }
 
     /// - Returns: false where the peer sends no more.

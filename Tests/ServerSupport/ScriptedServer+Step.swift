@@ -21,6 +21,8 @@ extension ScriptedServer {
         case open(Gate)
         /// Reads and sends nothing until the peer sends no more.
         case stall
+        /// Reads frames of HTTP/2 and sends what the closure answers to each; goes on with the next step where it answers `nil`.
+        case answerFrames(@Sendable (Frame) -> [UInt8]?)
         /// Does these again and again, until the peer has gone.
         case forever([Step])
         /// Ends the server's direction; it can still receive.
@@ -31,6 +33,19 @@ extension ScriptedServer {
         case reset
 
         package static func send(text: String) -> Self { .send(Array(text.utf8)) }
+    }
+
+    /// A frame of HTTP/2 (RFC 9113 §4.1).
+    package struct Frame: Sendable {
+        package let type: UInt8
+        package let flags: UInt8
+        package let stream: Int
+        package let payload: [UInt8]
+
+        /// Whether the peer's request is complete with it.
+        package var endsRequest: Bool { type <= 1 && flags & 1 != 0 }
+        /// Whether a request begins with it.
+        package var isHead: Bool { type == 1 }
     }
 
     /// A script of one exchange: the head of a request, then an answer.

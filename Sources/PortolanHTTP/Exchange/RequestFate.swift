@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known of a request whose exchange failed: it decides whether the request may be sent again unasked.
+/// What is known of a request whose exchange failed: by it ``ResendPolicy`` decides whether the request is sent again.
 enum RequestFate: Sendable {
-    /// The server may have acted on it.
+    /// The server may have acted on it, or has begun to answer.
     case seen
     /// Not one byte of an answer came: a server may never have seen it. An idempotent one may be sent again (RFC 9110 §9.2.2).
     case unanswered

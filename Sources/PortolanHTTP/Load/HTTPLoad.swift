@@ -38,12 +38,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private(set) var upload: Upload?
     private var sentBytes: Int64 = 0
     private lazy var authentication = AuthenticationAttempts(to: key)
-    private var wasRetried = false
+    private var resends = ResendPolicy()
     /// Whether the body may wait for the server's word: not again where that was refused.
     private var mayExpect = true
-    private var passedOverCount = 0
-    private static let mostPassedOver = 16
-    /// Whether a byte of the answer has come.
+    /// Whether a response has begun, an interim one included.
     private var hasBegun = false
     /// The question that is open about a connection.
     private weak var question: AuthenticationChallenge?
@@ -170,17 +168,19 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     }
 
     /// Sends the request anew, on this connection if it is free by then, or on another one.
-    private func sendAgain() {
+    ///
+    /// - Parameter error: why; `nil` where a response asks for it.
+    private func sendAgain(after error: LoadError? = nil) {
         hasBegun = false
         stage = nil
         if upload.map({ $0.wasRead }) ?? (request.body != nil) {
-            renewBody()
+            renewBody(after: error)
         } else {
             send()
         }
     }
 
-    private func renewBody() {
+    private func renewBody(after error: LoadError?) {
         upload?.close()
         upload = nil
         sentBytes = 0
@@ -189,12 +189,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         client.needsNewBody { [self] body in
             lane.loop.execute { [self] in
                 guard case .awaitingBody = state else { return }
-                guard let body else {
-                    return fail(
-                        LoadError(
-                            .bodyFailed, message: "the body has to be sent to \(key) again, and can't be read twice; give a rewindable one")
-                    )
-                }
+                guard let body else { return fail(.bodyCannotBeSentAgain(to: key, after: error)) }
                 request.body = body
                 send()
             }
@@ -275,7 +270,7 @@ extension HTTPLoad: WaitableLoad {
 // MARK: From the pool
 
 extension HTTPLoad: ConnectionWaiter {
-    var isRepeatable: Bool { request.method.isIdempotent && !wasRetried }
+    var isRepeatable: Bool { request.method.isIdempotent && resends.retriesUnanswered }
 
     func use(_ connection: any PooledConnection) {
         let carrier = connection.makeCarrier(for: self)
@@ -445,32 +440,22 @@ extension HTTPLoad: Exchange {
 
     func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport) {
         if case .judging = state { withdrawQuestion() }
-        if maySendAgain(after: fate, report) { return sendAgain() }
-        client.didTransfer(report)
-        fail(error)
-    }
-
-    /// Whether the request can be sent again without its being done twice; makes ready for it.
-    private func maySendAgain(after fate: RequestFate, _ report: TransferReport) -> Bool {
-        switch fate {
-        case .seen: return false
-        case .unanswered:
-            // An idle connection may die at the moment in which it is used (RFC 9112 §9.3.1).
-            guard report.isReused, !wasRetried, request.method.isIdempotent else { return false }
-            wasRetried = true
-            lane.pool?.closeIdle(key)
-        case .refused:
-            guard !wasRetried else { return false }
-            wasRetried = true
-        case .passedOver:
-            // A server that closes connections after few requests leaves many aside, and gets on all the same.
-            guard passedOverCount < Self.mostPassedOver else { return false }
-            passedOverCount += 1
-        case .needsHTTP1:
-            guard key.version == nil else { return false }
-            key.version = .http1
+        let failure = ResendPolicy.Failure(
+            fate: fate, hasResponse: hasBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
+            mayUseHTTP1: key.version == nil)
+        switch resends.decide(after: failure) {
+        case .sendAgain:
+            // What else is idle may have ended, too.
+            if case .unanswered = fate { lane.pool?.closeIdle(key) }
+            if case .needsHTTP1 = fate { key.version = .http1 }
+            sendAgain(after: error)
+        case .fail:
+            client.didTransfer(report)
+            fail(error)
+        case .giveUp(let count):
+            client.didTransfer(report)
+            fail(error.afterSending(count))
         }
-        return true
     }
 }
 
@@ -536,6 +521,18 @@ extension HTTPLoad {
 }
 
 extension LoadError {
+    fileprivate static func bodyCannotBeSentAgain(to key: ConnectionKey, after error: LoadError?) -> LoadError {
+        let why = error.map { ": \($0.message)" } ?? ""
+        return LoadError(
+            .bodyFailed, message: "the body has to be sent to \(key) again, and can't be read twice; give a rewindable one\(why)",
+            cause: error)
+    }
+
+    /// The last of so many tries failed so.
+    fileprivate func afterSending(_ count: Int) -> LoadError {
+        LoadError(code, message: "\(message) (tried \(count) times)", cause: cause)
+    }
+
     /// As the caller gets it.
     fileprivate var withoutProxyChallenge: LoadError {
         cause is ProxyChallenge ? LoadError(code, domain: domain, message: message) : self

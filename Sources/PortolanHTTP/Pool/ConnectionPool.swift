@@ -170,11 +170,12 @@ final class ConnectionPool {
             origin.personalCount += 1
             guard let owner, origin.waiting.remove(owner) else { return connection.close() }
             owner.use(connection)
-        } else if !connection.isMultiplexed, let waiter = origin.waiting.popFirst() {
-            // Unseen: were it left aside because its server has ended it at once, the next one would be opened, and so on without an end.
-            waiter.use(connection)
         } else {
-            origin.ready.append(connection)
+            let waiter = origin.waiting.popFirst()
+            if connection.isMultiplexed || waiter == nil { origin.ready.append(connection) }
+            // Even where it has no room: a server that ends each connection at once would have one opened after another, without an end. A load counts
+            // how often it is sent.
+            waiter?.use(connection)
         }
         serveWaiting(key, origin)
         if budget.isAwaited, connection.idleSince != nil { return connection.close() }

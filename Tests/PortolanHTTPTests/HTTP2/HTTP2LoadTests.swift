@@ -78,10 +78,10 @@ import Testing
             connection.answer(frame.streamID)
         }
         let handler = HTTPHandler()
-        let clients = try (0..<8).map { _ in start(try server.request(), on: handler).0 }
+        let clients = try (0...ResendPolicy.limit).map { _ in start(try server.request(), on: handler).0 }
         for client in clients { client.wait { $0.last?.isEnd == true } }
         #expect(clients.allSatisfy { $0.events.last == .finished })
-        #expect(server.counts.connections >= 8)
+        #expect(server.counts.connections == clients.count)
     }
 
     @Test func aServerThatLooksAtNothingIsGivenUp() throws {
@@ -89,11 +89,11 @@ import Testing
             if case .headers = frame.payload { connection.goAway(last: 0) }
         }
         #expect(run(try server.request()).error?.code == .connectionLost)
-        #expect(server.counts.connections == 17)
+        #expect(server.counts.connections == ResendPolicy.limit + 1)
     }
 
-    @Test func aRefusedStreamIsTriedOnceMore() throws {
-        let refusals = Atomic(1)
+    @Test func aRefusedStreamIsTriedAgainOnItsConnection() throws {
+        let refusals = Atomic(ResendPolicy.limit)
         let server = try FrameServer { connection, frame in
             guard frame.endsRequest else { return }
             if refusals.subtract(1, ordering: .relaxed).newValue >= 0 {
@@ -104,7 +104,7 @@ import Testing
         }
         let handler = HTTPHandler()
         #expect(run(try post(to: server), on: handler).events.last == .finished)
-        refusals.store(2, ordering: .relaxed)
+        refusals.store(ResendPolicy.limit + 1, ordering: .relaxed)
         #expect(run(try post(to: server), on: handler).error?.message.contains("REFUSED_STREAM") == true)
         #expect(server.counts.connections == 1)
     }

@@ -30,10 +30,10 @@ extension LoadError {
         return LoadError(.connectionLost, message: "\(key) ended the answer with \(code.name); \(remedy)")
     }
 
-    /// The server ended the connection with `GOAWAY`, and says that it never looked at the request.
+    /// The server ended the connection with `GOAWAY`, and says that it did not process the request.
     static func passedOver(by key: ConnectionKey, _ code: HTTP2ErrorCode) -> LoadError {
         LoadError(
-            .connectionLost, message: "\(key) closed the connection (\(code.name)) and left the request aside; try again")
+            .connectionLost, message: "\(key) ended the connection with GOAWAY (\(code.name)) and did not complete the response; try again")
     }
 
     /// The server has said that it serves no request at all on the connection, and nothing else since.

@@ -170,9 +170,10 @@ extension HTTP2Stream {
         done?.didEnd(trailers: trailers.flatMap { $0.isEmpty ? nil : $0 }, report: report)
     }
 
-    /// - Parameter fate: `nil`: what came so far says it.
+    /// - Parameter fate: what the server says became of the request; `nil` where it says nothing. Once an answer has begun the request was seen, whatever
+    ///   the server says later.
     func fail(_ error: LoadError, fate: RequestFate? = nil) {
-        let fate = fate ?? (reader.hasBegun ? .seen : .unanswered)
+        let fate = reader.hasBegun ? .seen : fate ?? .unanswered
         guard !isPaused else {
             ending = .failed(error, fate)
             return

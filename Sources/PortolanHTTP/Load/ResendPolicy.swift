@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides whether a load sends its request again after an exchange that failed. A pure machine; one for each load.
+///
+/// - Once a response has begun, nothing is sent again, whatever the server says. An interim response (1xx) counts: the server has seen the request.
+/// - A request that the server says it did not process is sent again, whatever its method (RFC 9113 §8.7).
+/// - A request that got no answer on a connection that had been used before is sent again where its method is idempotent; not twice, for a retry that
+///   failed is not retried (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+/// - In all, a load sends its request again at most ``limit`` times.
+struct ResendPolicy {
+    /// As often as curl does (`CONN_MAX_RETRIES`); Chromium stops at two.
+    static let limit = 5
+
+    /// An exchange that failed.
+    struct Failure {
+        var fate: RequestFate
+        /// Whether a response had begun, an interim one included.
+        var hasResponse = false
+        /// Whether its connection had carried another exchange before.
+        var isReused = false
+        /// RFC 9110 §9.2.2
+        var isIdempotent = false
+        /// Whether the load may go over to HTTP/1.1.
+        var mayUseHTTP1 = false
+    }
+
+    enum Decision: Equatable {
+        case sendAgain
+        /// The load fails.
+        case fail
+        /// The load fails: it was to be sent again, and was sent so many times already.
+        case giveUp(afterSending: Int)
+    }
+
+    private var count = 0
+    private var wasUnanswered = false
+
+    /// Whether a request with an idempotent method is sent again where it gets no answer on a connection that was used before.
+    var retriesUnanswered: Bool { !wasUnanswered && count < Self.limit }
+
+    mutating func decide(after failure: Failure) -> Decision {
+        guard !failure.hasResponse else { return .fail }
+        switch failure.fate {
+        case .seen: return .fail
+        case .unanswered:
+            guard failure.isReused, failure.isIdempotent, !wasUnanswered else { return .fail }
+            wasUnanswered = true
+        case .refused, .passedOver: break
+        case .needsHTTP1: guard failure.mayUseHTTP1 else { return .fail }
+        }
+        guard count < Self.limit else { return .giveUp(afterSending: count + 1) }
+        count += 1
+        return .sendAgain
+    }
+}

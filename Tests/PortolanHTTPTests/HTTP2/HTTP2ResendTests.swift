@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import ServerSupport
+import Testing
+
+@testable import PortolanHTTP
+
+/// Servers that give a request back, rightly or wrongly: RFC 9113 §8.7, RFC 9110 §9.2.2.
+@Suite("HTTP/2 requests that are sent again", .timeLimit(.minutes(10)))
+struct HTTP2ResendTests {
+    private typealias F = ServerFrames
+
+    private static let ok = [(":status", "200")]
+    private static let refused = 7
+    private static let methods: [HTTPRequest.Method] = [.get, .post, .put]
+
+    private static func request(_ server: HostileServer, _ method: HTTPRequest.Method) throws -> Request {
+        try server.request { request in
+            request.method = method
+            if method != .get { request.body = .text("hello") }
+        }
+    }
+
+    /// What the delegate heard in all: the error where the load failed.
+    private static func load(_ request: Request, on loader: Loader = .http()) async -> RecordingDelegate {
+        let delegate = RecordingDelegate()
+        loader.task(for: request, delegate: delegate).resume()
+        await delegate.ended()
+        return delegate
+    }
+
+    // MARK: After the response has begun
+
+    struct Ending: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let bytes: @Sendable (_ stream: Int) -> [UInt8]
+    }
+
+    private static let endings = [
+        Ending(testDescription: "head, REFUSED_STREAM") { F.headers(ok, stream: $0) + F.reset(refused, stream: $0) },
+        Ending(testDescription: "head, data, REFUSED_STREAM") {
+            F.headers(ok, stream: $0) + F.data("some", stream: $0) + F.reset(refused, stream: $0)
+        },
+        Ending(testDescription: "head, HTTP_1_1_REQUIRED") { F.headers(ok, stream: $0) + F.reset(13, stream: $0) },
+        Ending(testDescription: "head, GOAWAY 0") { F.headers(ok, stream: $0) + F.goAway(last: 0) },
+        Ending(testDescription: "head, data, GOAWAY 0") {
+            F.headers(ok, stream: $0) + F.data("some", stream: $0) + F.goAway(last: 0)
+        },
+        Ending(testDescription: "GOAWAY at most, head, GOAWAY 0") {
+            F.goAway(last: 0x7FFF_FFFF) + F.headers(ok, stream: $0) + F.goAway(last: 0)
+        },
+        Ending(testDescription: "interim, REFUSED_STREAM") {
+            F.headers([(":status", "103")], stream: $0) + F.reset(refused, stream: $0)
+        },
+        Ending(testDescription: "interim, GOAWAY 0") { F.headers([(":status", "103")], stream: $0) + F.goAway(last: 0) },
+        Ending(testDescription: "100, GOAWAY 0") { F.headers([(":status", "100")], stream: $0) + F.goAway(last: 0) },
+        Ending(testDescription: "head, trailers with a wrong length, REFUSED_STREAM") {
+            F.headers(ok + [("content-length", "9")], stream: $0) + F.data("some", stream: $0) + F.reset(refused, stream: $0)
+        },
+    ]
+
+    @Test(arguments: endings, methods)
+    func nothingIsSentAgainOnceAResponseHasBegun(_ ending: Ending, _ method: HTTPRequest.Method) async throws {
+        let server = try HostileServer(whole: { ending.bytes($0.stream) })
+        let delegate = await Self.load(try Self.request(server, method))
+        #expect(delegate.error?.code == .connectionLost, "\(String(describing: delegate.error))")
+        #expect(delegate.text.isEmpty || delegate.text == "some")
+        #expect(server.requestCount == 1 && server.server.connections.count == 1)
+    }
+
+    @Test(arguments: methods) func aResetAfterTheEndChangesNothing(_ method: HTTPRequest.Method) async throws {
+        let server = try HostileServer(whole: {
+            F.headers(Self.ok, stream: $0.stream) + F.data("yes", stream: $0.stream, ends: true) + F.reset(Self.refused, stream: $0.stream)
+        })
+        let loader = Loader.http()
+        for _ in 0..<3 {
+            let delegate = await Self.load(try Self.request(server, method), on: loader)
+            #expect(delegate.error == nil && delegate.text == "yes")
+        }
+        #expect(server.requestCount == 3)
+    }
+
+    /// The answer came while the body was on its way; the rest of it is not wanted.
+    @Test func aRefusalInTheMiddleOfAnUploadAfterTheHeadIsFinal() async throws {
+        let server = try HostileServer(head: { F.headers(Self.ok, stream: $0.stream) + F.reset(Self.refused, stream: $0.stream) })
+        let request = try server.request { request in
+            request.method = .put
+            request.body = .bytes([UInt8](repeating: 1, count: 1 << 20))
+        }
+        let delegate = await Self.load(request, on: .http { $0.expectation.threshold = nil })
+        #expect(delegate.error?.code == .connectionLost)
+        #expect(server.requestCount == 1)
+    }
+
+    // MARK: Before it
+
+    private static let rejections = [
+        Ending(testDescription: "REFUSED_STREAM") { F.reset(refused, stream: $0) },
+        Ending(testDescription: "GOAWAY 0") { _ in F.goAway(last: 0) },
+        Ending(testDescription: "GOAWAY 0 with ENHANCE_YOUR_CALM") { _ in F.goAway(last: 0, code: 11) },
+        Ending(testDescription: "GOAWAY 0 twice") { _ in F.goAway(last: 0x7FFF_FFFF) + F.goAway(last: 0) },
+        Ending(testDescription: "REFUSED_STREAM and GOAWAY 0") { F.reset(refused, stream: $0) + F.goAway(last: 0) },
+    ]
+
+    /// Any method: the server says that it did nothing with the request.
+    @Test(arguments: rejections, methods)
+    func whatWasNotProcessedIsSentAgain(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
+        let server = try HostileServer(whole: { arrival in
+            arrival.number < 2
+                ? rejection.bytes(arrival.stream)
+                : F.headers(Self.ok, stream: arrival.stream) + F.data("yes", stream: arrival.stream, ends: true)
+        })
+        let delegate = await Self.load(try Self.request(server, method))
+        #expect(delegate.error == nil && delegate.text == "yes", "\(String(describing: delegate.error))")
+        #expect(server.requestCount == 3)
+    }
+
+    @Test(arguments: rejections, methods)
+    func aServerThatNeverProcessesIsGivenUpSoon(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
+        let server = try HostileServer(whole: { rejection.bytes($0.stream) })
+        let delegate = await Self.load(try Self.request(server, method))
+        #expect(delegate.error?.code == .connectionLost)
+        #expect(delegate.error?.message.contains("tried 6 times") == true, "\(String(describing: delegate.error))")
+        // A request that is sent anew on a connection which the server has just ended never leaves.
+        #expect((3...6).contains(server.requestCount))
+    }
+
+    /// Ways to refuse have one limit together.
+    @Test func refusalsOfAllKindsAreCountedTogether() async throws {
+        let server = try HostileServer(whole: { arrival in
+            switch arrival.number % 3 {
+            case 0: F.reset(Self.refused, stream: arrival.stream)
+            case 1: F.goAway(last: 0)
+            default: nil
+            }
+        })
+        let delegate = await Self.load(try Self.request(server, .get))
+        #expect(delegate.error?.code == .connectionLost)
+        #expect(server.requestCount <= 6)
+    }
+
+    /// Each connection is taken back before a request can be sent on it.
+    @Test(arguments: [1, 8]) func connectionsThatAreTakenBackAtOnceAreGivenUpSoon(_ loads: Int) async throws {
+        let server = try HostileServer(greeting: { _ in F.settings() + F.goAway(last: 0) })
+        let loader = Loader.http()
+        let delegates = (0..<loads).map { _ in RecordingDelegate() }
+        for delegate in delegates { loader.task(for: try Self.request(server, .post), delegate: delegate).resume() }
+        for delegate in delegates {
+            await delegate.ended()
+            #expect(delegate.error?.code == .connectionLost, "\(String(describing: delegate.error))")
+        }
+        #expect(server.server.connections.count <= 6 * loads)
+    }
+
+    @Test func aBodyThatWasSentInPartIsSentAgainAsAWhole() async throws {
+        let length = 300_000
+        let received = Monitor<[Int: Int]>([:])
+        let server = try ScriptedServer { connection in
+            [
+                .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(F.settings([(4, 1 << 20)]) + F.windowUpdate(1 << 20, stream: 0)),
+                .answerFrames { frame in
+                    if frame.type == 0 { received.signalling { $0[connection, default: 0] += frame.payload.count } }
+                    if connection == 0 { return frame.type == 0 ? F.goAway(last: 0) : [] }
+                    return frame.endsRequest ? F.headers(Self.ok, stream: frame.stream, ends: true) : []
+                },
+            ]
+        }
+        var request = try Request(server.url(), method: .post, body: .bytes([UInt8](repeating: 1, count: length)))
+        request[HTTPVersionChoice.self] = .http2
+        let delegate = await Self.load(request, on: .http { $0.expectation.threshold = nil })
+        #expect(delegate.error == nil)
+        #expect(received.withLock { $0[1] } == length)
+        #expect(server.connections.count == 2)
+    }
+
+    @Test func aBodyThatCanBeReadOnlyOnceFailsTheLoadWithTheServersReason() async throws {
+        let server = try HostileServer(whole: { F.reset(Self.refused, stream: $0.stream) })
+        let request = try server.request { request in
+            request.method = .post
+            request.body = .stream(
+                AsyncStream<[UInt8]> {
+                    $0.yield(Array("hello".utf8))
+                    $0.finish()
+                }, length: 5)
+        }
+        let delegate = await Self.load(request)
+        #expect(delegate.error?.code == .bodyFailed)
+        #expect(delegate.error?.message.contains("REFUSED_STREAM") == true, "\(String(describing: delegate.error))")
+        #expect(server.requestCount == 1)
+    }
+
+    // MARK: Other failures
+
+    /// On a connection that was never used before, on which nothing can have gone stale.
+    @Test(arguments: methods) func aNewConnectionThatEndsWithoutAnAnswerIsNoReasonToSendAgain(_ method: HTTPRequest.Method) async throws {
+        let server = try HostileServer(whole: { _ in nil })
+        let delegate = await Self.load(try Self.request(server, method))
+        #expect(delegate.error?.code == .connectionLost)
+        #expect(server.requestCount == 1)
+    }
+
+    /// RFC 9110 §9.2.2: also an automatic retry that failed is not tried again.
+    @Test(arguments: [(HTTPRequest.Method.get, 3), (.put, 3), (.post, 2)])
+    func aConnectionThatWasUsedBeforeIsTriedOnceMoreForIdempotentMethods(_ method: HTTPRequest.Method, _ count: Int) async throws {
+        let server = try HostileServer(whole: { arrival in
+            arrival.number == 0 ? F.headers(Self.ok, stream: arrival.stream, ends: true) : nil
+        })
+        let loader = Loader.http()
+        #expect(await Self.load(try Self.request(server, .get), on: loader).error == nil)
+        let delegate = await Self.load(try Self.request(server, method), on: loader)
+        #expect(delegate.error?.code == .connectionLost)
+        #expect(server.requestCount == count)
+    }
+
+    @Test(arguments: [0, 1, 2, 8, 11]) func aResetWithAnotherCodeIsFinal(_ code: Int) async throws {
+        let server = try HostileServer(whole: { F.reset(code, stream: $0.stream) })
+        let delegate = await Self.load(try Self.request(server, .get))
+        #expect(delegate.error?.code == .connectionLost)
+        #expect(server.requestCount == 1)
+    }
+}
