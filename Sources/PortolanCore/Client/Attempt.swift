@@ -196,10 +196,20 @@ package protocol AttemptObserver: Sendable {
     func attemptEnded()
     /// An event has been delivered during which somebody else wanted the way to the delegate (``LoadTask``).
     func attemptOwedGate()
+    /// As ``QueueingClient`` has them.
+    func attemptEnteredQueue(_ wait: QueueWait)
+    func attemptLeftQueue()
 }
 
 extension AttemptObserver {
     package func attemptOwedGate() {}
+    package func attemptEnteredQueue(_ wait: QueueWait) {}
+    package func attemptLeftQueue() {}
+}
+
+extension Attempt: QueueingClient {
+    package func didEnterQueue(_ wait: QueueWait) { observer.attemptEnteredQueue(wait) }
+    package func didLeaveQueue() { observer.attemptLeftQueue() }
 }
 
 // MARK: From the handler

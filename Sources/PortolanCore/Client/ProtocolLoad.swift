@@ -66,6 +66,29 @@ public final class FailedLoad: ProtocolLoad {
     public func resumeLoading() {}
 }
 
+/// What a load waits for in a queue of its handler's, as for a connection.
+package struct QueueWait: Sendable {
+    /// What it waits for, as a clause for a message, with a remedy.
+    package let reason: String
+    /// How long it may wait; `nil`: as long as it takes.
+    package let limit: Duration?
+    /// What the load fails with after that time.
+    package let error: LoadError
+
+    package init(_ reason: String, limit: Duration?, error: LoadError) {
+        (self.reason, self.limit, self.error) = (reason, limit, error)
+    }
+}
+
+/// A client that counts no idle time while its load waits in a queue, and keeps the queue's own limit.
+///
+/// Not events: any thread, at any time between the load's start and its end.
+package protocol QueueingClient: ProtocolClient {
+    func didEnterQueue(_ wait: QueueWait)
+    /// Idempotent.
+    func didLeaveQueue()
+}
+
 /// A load that can say why nothing comes from it: a time-out that ends it quotes that.
 package protocol StallExplaining: ProtocolLoad {
     /// A clause for a message, with a remedy; `nil` where nothing is known to stand in the way. Any thread.

@@ -134,7 +134,8 @@ public struct Request: Sendable {
 
 /// Time limits of one load, from its start; `nil` is no limit.
 public struct Timeouts: Hashable, Sendable {
-    /// The longest time without any event while the caller is ready to take one (a paused load does not count).
+    /// The longest time without any event while the caller is ready to take one (a paused load does not count). Nor does the time in which a load waits in
+    /// a queue of its handler's, as for a connection to become free: that has a limit of its own.
     public var idle: Duration?
     /// The longest time for the whole load, redirects, challenges and pauses included.
     public var total: Duration?

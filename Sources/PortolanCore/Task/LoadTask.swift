@@ -23,6 +23,37 @@ public final class LoadTask: Sendable {
     /// The loads inside this one, at any depth, of which its delegate has heard the beginning and not the end; only changed behind the gate.
     let innerLoads = Mutex<[LoadTask]>([])
     private let openQuestions = Atomic(0)
+    private let queue = Mutex(Queue.none)
+    /// How many loads wait in a queue: this one, and those inside it.
+    private let queuedCount = Atomic(0)
+
+    /// Whether the load waits in a queue of its handler's.
+    enum Queue {
+        case none
+        case waiting(QueueWait)
+        /// The load has ended, and waits in none any more.
+        case over
+
+        /// - Returns: whether the load did not wait before.
+        mutating func enter(_ wait: QueueWait) -> Bool {
+            guard case .none = self else { return false }
+            self = .waiting(wait)
+            return true
+        }
+
+        /// - Returns: whether the load waited before.
+        mutating func leave(for next: Queue) -> Bool {
+            switch self {
+            case .over: return false
+            case .none:
+                self = next
+                return false
+            case .waiting:
+                self = next
+                return true
+            }
+        }
+    }
 
     /// - Parameter parent: the load that this one lies in.
     init(
@@ -203,12 +234,43 @@ public final class LoadTask: Sendable {
     var isSuspended: Bool { machine.withLock { $0.isSuspended } }
 
     /// Why nothing comes, where the running load knows.
-    var stallReason: String? { machine.withLock { $0.attempt }?.stallReason }
+    var stallReason: String? { queueWait?.reason ?? machine.withLock { $0.attempt }?.stallReason }
 
     /// Whether it is the caller who keeps the load from going on.
     var isWaitingForCaller: Bool {
         openQuestions.load(ordering: .relaxed) > 0
             || machine.withLock { $0.isSuspended || $0.attempt?.isPaused == true }
+    }
+
+    // MARK: Queues
+
+    /// What the load waits for in a queue; `nil` while it waits in none.
+    var queueWait: QueueWait? {
+        guard case .waiting(let wait) = queue.withLock({ $0 }) else { return nil }
+        return wait
+    }
+
+    /// Whether this load, or one inside it, waits in a queue.
+    var isQueued: Bool { queuedCount.load(ordering: .relaxed) > 0 }
+
+    func enterQueue(_ wait: QueueWait) {
+        guard queue.withLock({ $0.enter(wait) }) else { return }
+        countQueued(1)
+        timer.limitQueue(to: wait.limit, self)
+    }
+
+    func leaveQueue() { leaveQueue(for: .none) }
+
+    private func leaveQueue(for next: Queue) {
+        guard queue.withLock({ $0.leave(for: next) }) else { return }
+        timer.limitQueue(to: nil, self)
+        countQueued(-1)
+    }
+
+    private func countQueued(_ change: Int) {
+        queuedCount.add(change, ordering: .relaxed)
+        timer.noteActivity()
+        parent?.countQueued(change)
     }
 
     // MARK: Events that concern the task itself
@@ -235,6 +297,7 @@ public final class LoadTask: Sendable {
         guard let (children, attempt) = machine.withLock({ $0.ended() }) else { return }
         attempt?.abandon()
         note { $0.end = $1 }
+        leaveQueue(for: .over)
         timer.stop()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
@@ -337,4 +400,8 @@ private struct AttemptRecord: AttemptObserver {
     func attemptOwedGate() { task.handGateOver() }
 
     func attemptEnded() { entry.endLoad() }
+
+    func attemptEnteredQueue(_ wait: QueueWait) { task.enterQueue(wait) }
+
+    func attemptLeftQueue() { task.leaveQueue() }
 }

@@ -10,7 +10,13 @@ struct LoadTimer: ~Copyable, Sendable {
     private let startTime = Atomic<Int64>(notStarted)
     private static let notStarted = Int64.min
     private let lastActivity = Atomic<Int64>(0)
-    private let alarm = Mutex(Alarm.unset)
+    private let state = Mutex(State())
+
+    struct State {
+        var alarm = Alarm.unset
+        /// When the load's time in a queue is over; `nil` while it waits in none, or in one without a limit.
+        var queueDeadline: Duration?
+    }
 
     enum Alarm {
         case unset
@@ -42,7 +48,7 @@ struct LoadTimer: ~Copyable, Sendable {
         let now = clock.preciseNanosecondsNow
         startTime.store(now, ordering: .relaxed)
         lastActivity.store(now, ordering: .relaxed)
-        arm(task, at: nextDeadline)
+        arm(task)
     }
 
     func noteActivity() {
@@ -51,29 +57,38 @@ struct LoadTimer: ~Copyable, Sendable {
     }
 
     func stop() {
-        let alarm = self.alarm.withLock { alarm in
-            defer { alarm = .stopped }
-            return alarm
+        let alarm = state.withLock { state in
+            defer { state.alarm = .stopped }
+            return state.alarm
         }
         if case .set(let alarm) = alarm { alarm.cancel() }
     }
 
-    private var nextDeadline: Duration? {
-        let total = timeouts.total.map { $0 + .nanoseconds(startTime.load(ordering: .relaxed)) }
-        let idle = timeouts.idle.map { $0 + .nanoseconds(lastActivity.load(ordering: .relaxed)) }
-        guard let total, let idle else { return total ?? idle }
-        return min(total, idle)
+    /// The load waits in a queue from now on, for so long at most; `nil`: without a limit, or no longer.
+    func limitQueue(to limit: Duration?, _ task: LoadTask) {
+        let deadline = limit.map { $0 + .nanoseconds(clock.preciseNanosecondsNow) }
+        state.withLock { $0.queueDeadline = deadline }
+        if deadline != nil { arm(task) }
     }
 
-    private func arm(_ task: LoadTask, at deadline: Duration?) {
-        guard let deadline else { return }
-        let alarm = LoadAlarm { task.timer.expire(task) }
-        let isWanted = self.alarm.withLock { old in
-            if case .stopped = old { return false }
-            old = .set(alarm)
-            return true
+    private func nextDeadline(_ queueDeadline: Duration?) -> Duration? {
+        let total = timeouts.total.map { $0 + .nanoseconds(startTime.load(ordering: .relaxed)) }
+        let idle = timeouts.idle.map { $0 + .nanoseconds(lastActivity.load(ordering: .relaxed)) }
+        return [total, idle, queueDeadline].compactMap(\.self).min()
+    }
+
+    /// Sets the alarm to the next deadline; an earlier alarm is called off.
+    private func arm(_ task: LoadTask) {
+        let armed = state.withLock { state -> (alarm: LoadAlarm, deadline: Duration, previous: Alarm)? in
+            if case .stopped = state.alarm { return nil }
+            guard let deadline = nextDeadline(state.queueDeadline) else { return nil }
+            let (alarm, previous) = (LoadAlarm { task.timer.expire(task) }, state.alarm)
+            state.alarm = .set(alarm)
+            return (alarm, deadline, previous)
         }
-        if isWanted { clock.schedule(alarm, at: deadline) }
+        guard let armed else { return }
+        if case .set(let previous) = armed.previous { previous.cancel() }
+        clock.schedule(armed.alarm, at: armed.deadline)
     }
 
     private func expire(_ task: LoadTask) {
@@ -81,12 +96,18 @@ struct LoadTimer: ~Copyable, Sendable {
         if let total = timeouts.total, now - .nanoseconds(startTime.load(ordering: .relaxed)) >= total {
             return end(task, "\(task.originalRequest.url.shortDescription) took longer than \(total) in all")
         }
-        let waits = task.isWaitingForCaller
+        let queueIsOver = state.withLock { state in
+            guard let deadline = state.queueDeadline, now >= deadline else { return false }
+            state.queueDeadline = nil
+            return true
+        }
+        if queueIsOver, let wait = task.queueWait { return task.end(with: wait.error) }
+        let waits = task.isWaitingForCaller || task.isQueued
         if waits { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
         if !waits, let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
             return end(task, "nothing came from \(task.currentRequest.url.shortDescription) for \(idle)")
         }
-        arm(task, at: nextDeadline)
+        arm(task)
     }
 
     private func end(_ task: LoadTask, _ what: String) {

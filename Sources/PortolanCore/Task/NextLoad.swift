@@ -98,4 +98,6 @@ private struct NextRecord: AttemptObserver {
 
     func attemptObserved(breachOf rule: ContractRule, by handler: String) { task.loader.report(breachOf: rule, by: handler) }
     func attemptEnded() { entry.endLoad() }
+    func attemptEnteredQueue(_ wait: QueueWait) { task.enterQueue(wait) }
+    func attemptLeftQueue() { task.leaveQueue() }
 }

@@ -38,6 +38,9 @@ public struct ConnectionLimits: Hashable, Sendable {
     public var perHost = 64
     /// In all.
     public var total = 512
+    /// How long a load may wait for a connection, while as many are in use as there may be; `nil`: as long as it takes. This time is not idle time
+    /// (`Timeouts.idle`); a load that meets the limit fails with `LoadError.Code.timedOut`.
+    public var queueTimeout: Duration? = .seconds(300)
     /// After how long an unused connection is closed.
     public var idleTimeout = Duration.seconds(60)
     /// How long it may take to find the name, connect and make the connection secure.

@@ -41,6 +41,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private var resends = ResendPolicy()
     /// Whether the body may wait for the server's word: not again where that was refused.
     private var mayExpect = true
+    /// Whether the client was told that the load waits for a connection to become free.
+    private var isQueued = false
     /// Whether a response has begun, an interim one included.
     private var hasBegun = false
     /// The question that is open about a connection.
@@ -158,6 +160,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .waiting, .judging, .exchanging, .deciding, .askedByProxy, .awaitingBody: lane.loadCount -= 1
         }
         state = .over
+        leaveQueue()
         upload?.close()
         upload = nil
     }
@@ -272,7 +275,20 @@ extension HTTPLoad: WaitableLoad {
 extension HTTPLoad: ConnectionWaiter {
     var isRepeatable: Bool { request.method.isIdempotent && resends.retriesUnanswered }
 
+    func didQueue(_ wait: QueueWait) {
+        guard case .waiting = state, !isQueued else { return }
+        isQueued = true
+        (client as? any QueueingClient)?.didEnterQueue(wait)
+    }
+
+    private func leaveQueue() {
+        guard isQueued else { return }
+        isQueued = false
+        (client as? any QueueingClient)?.didLeaveQueue()
+    }
+
     func use(_ connection: any PooledConnection) {
+        leaveQueue()
         let carrier = connection.makeCarrier(for: self)
         withdrawQuestion()
         // The client may have stopped the load in that call.
@@ -317,6 +333,7 @@ extension HTTPLoad: ConnectionWaiter {
 
     func connectionFailed(_ error: LoadError) {
         guard case .waiting = state else { return }
+        leaveQueue()
         guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .askedByProxy(error)
         ask(question)

@@ -117,6 +117,13 @@ final class ConnectionPool {
     // MARK: New connections
 
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
+        openConnections(key, origin)
+        while let waiter = origin.waiting.takeQueued(attempts: origin.attempts.count) {
+            waiter.didQueue(QueueWait(for: key, isMultiplexed: origin.isMultiplexed ?? false, within: limits))
+        }
+    }
+
+    private func openConnections(_ key: ConnectionKey, _ origin: Origin) {
         // Until it is known whether one connection does for all, one is tried.
         let most = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false ? 1 : limits.perHost
         while origin.attempts.count < origin.waiting.count, origin.connectionCount - origin.personalCount < max(1, most),

@@ -6,12 +6,15 @@ import PortolanCore
 struct WaitingLoads {
     private var queues: [(priority: LoadPriority, waiters: Queue)] = []
     private(set) var count = 0
+    /// The numbers of those that were not told that no connection is being opened for them.
+    private var hopeful: Set<Int> = []
 
     var isEmpty: Bool { count == 0 }
 
     /// - Parameter number: by which it can be removed; larger than any before.
     mutating func append(_ waiter: any ConnectionWaiter, priority: LoadPriority, number: Int) {
         count += 1
+        hopeful.insert(number)
         let index = queues.firstIndex { $0.priority <= priority } ?? queues.count
         if index == queues.count || queues[index].priority != priority { queues.insert((priority, Queue()), at: index) }
         queues[index].waiters.append(waiter, number: number)
@@ -19,8 +22,9 @@ struct WaitingLoads {
 
     mutating func popFirst() -> (any ConnectionWaiter)? {
         for index in queues.indices {
-            if let waiter = queues[index].waiters.popFirst() {
+            if let (number, waiter) = queues[index].waiters.popFirst() {
                 count -= 1
+                hopeful.remove(number)
                 return waiter
             }
         }
@@ -38,6 +42,7 @@ struct WaitingLoads {
     mutating func remove(number: Int) -> Bool {
         for index in queues.indices where queues[index].waiters.remove(number: number) {
             count -= 1
+            hopeful.remove(number)
             return true
         }
         return false
@@ -55,7 +60,19 @@ struct WaitingLoads {
     mutating func take(before number: Int) -> [any ConnectionWaiter] {
         let taken = queues.indices.flatMap { queues[$0].waiters.take(before: number) }
         count -= taken.count
+        hopeful = hopeful.filter { $0 >= number }
         return taken
+    }
+
+    /// Gives each attempt to open a connection to one load: the next of those that are left over, the latest first, which then only waits for a
+    /// connection to become free. Each load comes once.
+    mutating func takeQueued(attempts: Int) -> (any ConnectionWaiter)? {
+        guard hopeful.count > attempts, let number = hopeful.max() else { return nil }
+        hopeful.remove(number)
+        for queue in queues {
+            if let waiter = queue.waiters.find(number) { return waiter }
+        }
+        return nil
     }
 
     /// First in, first out, with holes where a load has left.
@@ -77,9 +94,9 @@ struct WaitingLoads {
             return nil
         }
 
-        mutating func popFirst() -> (any ConnectionWaiter)? {
+        mutating func popFirst() -> (number: Int, waiter: any ConnectionWaiter)? {
             while start < entries.count {
-                let waiter = entries[start].waiter
+                let (number, waiter) = entries[start]
                 entries[start].waiter = nil
                 start += 1
                 if start > 64, start * 2 > entries.count {
@@ -88,7 +105,7 @@ struct WaitingLoads {
                 }
                 if let waiter {
                     count -= 1
-                    return waiter
+                    return (number, waiter)
                 }
             }
             return nil
@@ -98,14 +115,22 @@ struct WaitingLoads {
             entries[start...].first { $0.waiter === waiter }?.number
         }
 
-        mutating func remove(number: Int) -> Bool {
+        func find(_ number: Int) -> (any ConnectionWaiter)? {
+            index(of: number).flatMap { entries[$0].waiter }
+        }
+
+        private func index(of number: Int) -> Int? {
             var (low, high) = (start, entries.count)
             while low < high {
                 let middle = (low + high) / 2
                 if entries[middle].number < number { low = middle + 1 } else { high = middle }
             }
-            guard low < entries.count, entries[low].number == number, entries[low].waiter != nil else { return false }
-            entries[low].waiter = nil
+            return low < entries.count && entries[low].number == number ? low : nil
+        }
+
+        mutating func remove(number: Int) -> Bool {
+            guard let index = index(of: number), entries[index].waiter != nil else { return false }
+            entries[index].waiter = nil
             count -= 1
             if count == 0 { (entries, start) = ([], 0) }
             return true
@@ -134,6 +159,8 @@ protocol ConnectionWaiter: ChallengeRespondent {
     /// Whether it can be sent once more where the connection turns out to have ended.
     var isRepeatable: Bool { get }
     func connectionFailed(_ error: LoadError)
+    /// As many connections as there may be are in use, and it waits for one to become free. Once, until ``use(_:)`` or ``connectionFailed(_:)``.
+    func didQueue(_ wait: QueueWait)
     /// How far the connection is that was opened for this load.
     func didReach(_ step: LoadStep)
 }

@@ -88,6 +88,33 @@ import Testing
         #expect(order == [2, 4, 0, 3, 1, 5])
     }
 
+    // MARK: Who is told that it waits
+
+    @Test func onlyLoadsForWhichNoConnectionIsOpenedAreToldThatTheyWait() {
+        let bench = PoolBench { $0.perHost = 2 }
+        let waiters = (0..<4).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
+        bench.loop.run()
+        #expect(waiters.map(\.waits.count) == [0, 0, 1, 1])
+        #expect(waiters[2].waits.first?.reason.contains("waiting for a connection to http://example.org") == true)
+        let connections = bench.connector.attempts.map { $0.succeed() }
+        #expect(connections.count == 2 && waiters[1].connection != nil)
+        waiters[0].finish()
+        #expect(waiters.map(\.waits.count) == [0, 0, 1, 1])
+    }
+
+    /// The connection that was opened for one goes to another, which goes before it.
+    @Test func aLoadThatIsOvertakenIsToldThatItWaits() throws {
+        let bench = PoolBench { $0.perHost = 1 }
+        let (first, urgent) = (FakeWaiter(0), FakeWaiter(1))
+        _ = bench.pool.acquire(key, for: first, priority: .normal)
+        _ = bench.pool.acquire(key, for: urgent, priority: .high)
+        try #require(bench.connector.attempts.first).succeed()
+        #expect(urgent.connection != nil && first.waits.count == 1)
+        urgent.finish()
+        #expect(first.connection != nil && first.waits.count == 1)
+    }
+
     @Test func aFailureIsSharedByThoseWhoWaitedWhenTheAttemptBegan() throws {
         let bench = PoolBench { $0.perHost = 1 }
         let (first, second, late) = (FakeWaiter(0), FakeWaiter(1), FakeWaiter(2))

@@ -114,6 +114,8 @@ final class FakeWaiter: ConnectionWaiter {
     let name: Int
     private(set) var connection: FakeConnection?
     private(set) var error: LoadError?
+    /// How often it was told that it waits for a connection to become free.
+    private(set) var waits: [QueueWait] = []
     private let served: (FakeWaiter) -> Void
     let isRepeatable = true
 
@@ -130,6 +132,7 @@ final class FakeWaiter: ConnectionWaiter {
     }
 
     func connectionFailed(_ error: LoadError) { self.error = error }
+    func didQueue(_ wait: QueueWait) { waits.append(wait) }
     func didReach(_ step: LoadStep) {}
     func ask(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
     func withdraw(_ challenge: AuthenticationChallenge) {}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import ServerSupport
+import Testing
+
+@testable import PortolanCore
+@testable import PortolanHTTP
+
+/// Loads that wait for a connection to become free, on a clock that stands still until the test moves it.
+@Suite("Loads that wait for a connection", .timeLimit(.minutes(10)))
+struct ConnectionQueueTests {
+    private static let yes = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"
+
+    private let clock = ManualClock()
+
+    private func loader(_ timeouts: Timeouts, _ change: (inout ConnectionLimits) -> Void) -> Loader {
+        var http = HTTPConfiguration()
+        http.proxies = .direct
+        change(&http.connections)
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [HTTPHandler(configuration: http)]
+        configuration.clock = clock
+        configuration.timeouts = timeouts
+        return Loader(configuration: configuration, registry: ProtocolRegistry())
+    }
+
+    /// Two connections, twenty requests on each, one after the other; each is answered when the test says.
+    private final class Rounds: Sendable {
+        let server: ScriptedServer
+        /// By connection and round.
+        let arrived: [[Gate]]
+        let answers: [[Gate]]
+
+        init(connections: Int, rounds: Int) throws {
+            let gates = { try (0..<connections).map { _ in try (0..<rounds).map { _ in try Gate() } } }
+            let (arrived, answers) = (try gates(), try gates())
+            (self.arrived, self.answers) = (arrived, answers)
+            server = try ScriptedServer { number in
+                guard number < connections else { return [.close] }
+                return zip(arrived[number], answers[number]).flatMap { arrived, answer in
+                    [ScriptedServer.Step.receiveHead, .open(arrived), .wait(answer), .send(text: ConnectionQueueTests.yes)]
+                }
+            }
+        }
+
+        func openAll() {
+            for gate in (arrived + answers).joined() { gate.open() }
+        }
+    }
+
+    /// Starts a load of a URL of the server.
+    private func start(_ request: Request, on loader: Loader) -> (task: LoadTask, delegate: RecordingDelegate) {
+        let delegate = RecordingDelegate()
+        let task = loader.task(for: request, delegate: delegate)
+        task.resume()
+        return (task, delegate)
+    }
+
+    /// As ``start(_:on:)``; the load waits for a connection when this returns.
+    private func enqueue(_ request: Request, on loader: Loader) async throws -> (task: LoadTask, delegate: RecordingDelegate) {
+        let load = start(request, on: loader)
+        while load.task.stallReason == nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        return load
+    }
+
+    private static func request(_ server: ScriptedServer, _ timeouts: Timeouts = Timeouts()) throws -> Request {
+        var request = try Request(server.url())
+        request.timeouts = timeouts
+        return request
+    }
+
+    /// Each load is answered within 6 seconds of its request; the last one waits for nearly two minutes before that.
+    @Test func theTimeInTheQueueIsNotIdleTime() async throws {
+        let rounds = try Rounds(connections: 2, rounds: 20)
+        let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 2 }
+        // Where a load fails, the rounds that are missing must not be waited for.
+        let delegates = (0..<40).map { _ in
+            RecordingDelegate { event, _ in
+                if case .failed = event { rounds.openAll() }
+                return .keepGoing
+            }
+        }
+        for delegate in delegates { loader.task(for: try Request(rounds.server.url()), delegate: delegate).resume() }
+        for round in 0..<20 {
+            for gates in rounds.arrived { try await gates[round].wait() }
+            clock.advance(by: .seconds(6))
+            for gates in rounds.answers { gates[round].open() }
+        }
+        for delegate in delegates { await delegate.ended() }
+        #expect(delegates.allSatisfy { $0.error == nil && $0.text == "yes" }, "\(delegates.compactMap { $0.error })")
+        #expect(rounds.server.connections.count == 2)
+        #expect(clock.pendingAlarmCount == 0)
+    }
+
+    // MARK: The queue's own limit
+
+    @Test func aLoadThatWaitsTooLongFailsWithTheLimitAndItsRemedy() async throws {
+        let rounds = try Rounds(connections: 1, rounds: 2)
+        let loader = loader(Timeouts()) {
+            $0.perHost = 1
+            $0.queueTimeout = .seconds(30)
+        }
+        let first = start(try Self.request(rounds.server), on: loader)
+        try await rounds.arrived[0][0].wait()
+        let second = try await enqueue(try Self.request(rounds.server), on: loader)
+        clock.advance(by: .seconds(29))
+        #expect(second.task.state == .running)
+        clock.advance(by: .seconds(1))
+        await second.delegate.ended()
+        #expect(second.delegate.error?.code == .timedOut)
+        #expect(
+            second.delegate.error?.message == "no connection to http://127.0.0.1:\(rounds.server.port) became free within 30.0 seconds: "
+                + "all that may be open are in use, 1 to one origin and 512 in all; raise ConnectionLimits.queueTimeout, or raise "
+                + "ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time")
+        // The connection is as it was.
+        let third = try await enqueue(try Self.request(rounds.server), on: loader)
+        rounds.openAll()
+        for load in [first, third] {
+            await load.delegate.ended()
+            #expect(load.delegate.text == "yes")
+        }
+        #expect(rounds.server.connections.count == 1)
+        #expect(clock.pendingAlarmCount == 0)
+    }
+
+    @Test func theLimitOnAllConnectionsHoldsToo() async throws {
+        let (busy, other) = (try Rounds(connections: 1, rounds: 1), try Rounds(connections: 1, rounds: 1))
+        let loader = loader(Timeouts()) {
+            $0.total = 1
+            $0.queueTimeout = .seconds(30)
+        }
+        let first = start(try Self.request(busy.server), on: loader)
+        try await busy.arrived[0][0].wait()
+        let second = try await enqueue(try Self.request(other.server), on: loader)
+        clock.advance(by: .seconds(30))
+        await second.delegate.ended()
+        #expect(second.delegate.error?.message.contains("64 to one origin and 1 in all") == true)
+        busy.openAll()
+        await first.delegate.ended()
+        #expect(first.delegate.text == "yes")
+    }
+
+    @Test func withoutALimitALoadWaitsAsLongAsItTakes() async throws {
+        let rounds = try Rounds(connections: 1, rounds: 2)
+        let loader = loader(Timeouts()) {
+            $0.perHost = 1
+            $0.queueTimeout = nil
+        }
+        let first = start(try Self.request(rounds.server), on: loader)
+        try await rounds.arrived[0][0].wait()
+        let second = try await enqueue(try Self.request(rounds.server, Timeouts(idle: .seconds(1))), on: loader)
+        clock.advance(by: .seconds(86_400))
+        #expect(second.task.state == .running)
+        rounds.openAll()
+        for load in [first, second] {
+            await load.delegate.ended()
+            #expect(load.delegate.text == "yes")
+        }
+    }
+
+    @Test func theLimitOfTheWholeLoadHoldsInTheQueueAndSaysWhatItWaitsFor() async throws {
+        let rounds = try Rounds(connections: 1, rounds: 1)
+        let loader = loader(Timeouts()) { $0.perHost = 1 }
+        let first = start(try Self.request(rounds.server), on: loader)
+        try await rounds.arrived[0][0].wait()
+        let second = try await enqueue(try Self.request(rounds.server, Timeouts(total: .seconds(20))), on: loader)
+        clock.advance(by: .seconds(20))
+        await second.delegate.ended()
+        #expect(second.delegate.error?.code == .timedOut)
+        let words = "took longer than 20.0 seconds in all: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
+        #expect(second.delegate.error?.message.contains(words) == true, "\(second.delegate.error?.message ?? "")")
+        rounds.openAll()
+        await first.delegate.ended()
+    }
+
+    @Test func afterTheQueueIdleTimeCountsFromThen() async throws {
+        let rounds = try Rounds(connections: 1, rounds: 2)
+        let loader = loader(Timeouts()) { $0.perHost = 1 }
+        let first = start(try Self.request(rounds.server), on: loader)
+        try await rounds.arrived[0][0].wait()
+        let second = try await enqueue(try Self.request(rounds.server, Timeouts(idle: .seconds(10))), on: loader)
+        clock.advance(by: .seconds(99))
+        rounds.answers[0][0].open()
+        try await rounds.arrived[0][1].wait()
+        clock.advance(by: .seconds(9))
+        #expect(second.task.state == .running && second.task.stallReason == nil)
+        clock.advance(by: .seconds(1))
+        await second.delegate.ended()
+        #expect(second.delegate.error?.message.contains("nothing came from") == true, "\(second.delegate.events)")
+        await first.delegate.ended()
+        #expect(first.delegate.text == "yes")
+    }
+
+    @Test func aLoadThatIsCancelledInTheQueueLeavesNothingBehind() async throws {
+        let rounds = try Rounds(connections: 1, rounds: 2)
+        let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 1 }
+        let first = start(try Self.request(rounds.server), on: loader)
+        try await rounds.arrived[0][0].wait()
+        let second = try await enqueue(try Self.request(rounds.server), on: loader)
+        second.task.cancel()
+        await second.delegate.ended()
+        #expect(second.delegate.error?.code == .cancelled && clock.pendingAlarmCount == 1)
+        rounds.openAll()
+        await first.delegate.ended()
+        #expect(clock.pendingAlarmCount == 0)
+    }
+
+    /// A handler whose loads are what an `http:` URL gives.
+    private struct Around: ProtocolHandler {
+        let inner: Request
+        let identifier = "org.portolan.test.around"
+        let schemes = SchemeSet.only(["around"])
+
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            client.makeNestedLoad(for: inner, client: client)
+        }
+    }
+
+    @Test func theTimeThatALoadInsideWaitsIsNotIdleTimeOfTheOneAround() async throws {
+        let rounds = try Rounds(connections: 1, rounds: 2)
+        var configuration = Loader.Configuration.default
+        var http = HTTPConfiguration()
+        http.proxies = .direct
+        http.connections.perHost = 1
+        configuration.handlers = [HTTPHandler(configuration: http), Around(inner: try Self.request(rounds.server))]
+        configuration.clock = clock
+        let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
+        let first = start(try Self.request(rounds.server, Timeouts(idle: .seconds(1000))), on: loader)
+        try await rounds.arrived[0][0].wait()
+        var request = try Request("around:x")
+        request.timeouts = Timeouts(idle: .seconds(10))
+        let second = start(request, on: loader)
+        while !second.task.isQueued {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        clock.advance(by: .seconds(200))
+        #expect(second.task.state == .running)
+        rounds.openAll()
+        for load in [first, second] {
+            await load.delegate.ended()
+            #expect(load.delegate.text == "yes", "\(load.delegate.events)")
+        }
+        #expect(!second.task.isQueued)
+    }
+
+    @Test func whereAServerLimitsItsStreamsThatIsSaid() async throws {
+        typealias F = ServerFrames
+        let arrived = try Gate()
+        let server = try HostileServer(
+            greeting: { _ in F.settings([(3, 1)]) },
+            whole: { arrival in
+                if arrival.number == 0 { return F.headers([(":status", "204")], stream: arrival.stream, ends: true) }
+                arrived.open()
+                return []
+            })
+        let loader = loader(Timeouts()) { $0.queueTimeout = .seconds(30) }
+        await start(try server.request(), on: loader).delegate.ended()
+        let busy = start(try server.request(), on: loader)
+        try await arrived.wait()
+        let second = try await enqueue(try server.request(), on: loader)
+        clock.advance(by: .seconds(30))
+        await second.delegate.ended()
+        #expect(second.delegate.error?.code == .timedOut)
+        #expect(second.delegate.error?.message.contains("its server takes no more requests at once") == true)
+        busy.task.cancel()
+    }
+}
