@@ -19,7 +19,8 @@ package final class AuthenticationStage: ClientStage {
         if isFirst, let proposed, challenge.proposedCredential == nil { return challenge.answer(.use(proposed)) }
         let passedOn = AuthenticationChallenge(
             protectionSpace: challenge.protectionSpace, proposedCredential: isFirst ? proposed : nil,
-            previousFailureCount: challenge.previousFailureCount, previousError: challenge.previousError
+            previousFailureCount: challenge.previousFailureCount, previousError: challenge.previousError,
+            failureResponse: challenge.failureResponse
         ) { [self] answer in
             guard take(challenge) != nil else { return }  // withdrawn
             director.callerIsAsked(false)

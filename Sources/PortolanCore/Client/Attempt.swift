@@ -232,6 +232,13 @@ extension Attempt {
         _ = end(.interim)
     }
 
+    /// Comes where an interim response may.
+    package func willResend(after response: Response) {
+        guard begin(.interim) else { return }
+        next.willResend(after: response)
+        _ = end(.interim)
+    }
+
     package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         guard begin(.response) else { return .stopped }
         let owed = owed.exchange(response.expectedLength ?? -1, ordering: .relaxed)

@@ -7,7 +7,7 @@ public import HTTPTypes
 /// Calls of one load are serial, on any thread, and follow this order, which the core enforces on every handler
 /// (a breach fails the load with ``LoadError/Code/protocolViolation`` and names the rule):
 ///
-///     (interim | challenge | sent | step | redirect not taken)* →
+///     (interim | challenge | resend | sent | step | redirect not taken)* →
 ///         redirect taken | failed | cached response is valid → finished
 ///         | response → (data | sent | challenge | step | response, where multipart)* → trailers? → finished | failed
 ///
@@ -28,6 +28,10 @@ public protocol ProtocolClient: AnyObject, Sendable {
 
     /// A 1xx response, before the final one.
     func didReceiveInterim(_ response: Response)
+
+    /// The request is sent again, and `response` is not delivered: a 401 or 407 that a credential answers, or a 417. Before the response that is; for those
+    /// who look on. Need not come.
+    func willResend(after response: Response)
 
     /// The response; again for each part, where the handler declares ``HandlerTraits/multipart``.
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow
@@ -87,6 +91,7 @@ public protocol ProtocolClient: AnyObject, Sendable {
 
 extension ProtocolClient {
     public func didTransfer(_ report: TransferReport) {}
+    public func willResend(after response: Response) {}
 
     public func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         FailedLoad(LoadError(.notOffered, message: "nobody stands behind this handler"), client: client)

@@ -12,16 +12,20 @@ public final class AuthenticationChallenge: Sendable {
     public let previousFailureCount: Int
     /// Why the last answer was wrong; of a question of server trust, why default handling would not trust the server, `nil` where it would.
     public let previousError: LoadError?
+    /// The response that asks, a 401 or 407 of HTTP; `nil` where no response does, as of a TLS handshake or a tunnel. Unless the challenge is answered with a
+    /// credential, it is delivered.
+    public let failureResponse: Response?
     let reply: Reply<ChallengeAnswer>
 
     public init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,
-        previousError: LoadError? = nil, reply: @escaping @Sendable (ChallengeAnswer) -> Void
+        previousError: LoadError? = nil, failureResponse: Response? = nil, reply: @escaping @Sendable (ChallengeAnswer) -> Void
     ) {
         self.protectionSpace = protectionSpace
         self.proposedCredential = proposedCredential
         self.previousFailureCount = previousFailureCount
         self.previousError = previousError
+        self.failureResponse = failureResponse
         self.reply = Reply(reply)
     }
 

@@ -7,6 +7,8 @@ enum DelegateEvent {
     case response(Response)
     case data([UInt8])
     case interim(Response)
+    /// The request is sent again after this response.
+    case resend(Response)
     case trailers(HTTPFields)
     case step(LoadStep)
     case sent
@@ -27,7 +29,9 @@ enum DelegateEvent {
     var isDelivery: Bool {
         switch self {
         case .response, .data: true
-        case .interim, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody, .innerBegan, .innerEnded, .end: false
+        case .interim, .resend, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody, .innerBegan, .innerEnded,
+            .end:
+            false
         }
     }
 
@@ -35,7 +39,7 @@ enum DelegateEvent {
     var isAboutInner: Bool {
         switch self {
         case .innerBegan, .innerEnded: true
-        case .response, .data, .interim, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody, .end: false
+        case .response, .data, .interim, .resend, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody, .end: false
         }
     }
 
@@ -54,6 +58,7 @@ enum DelegateEvent {
             let span = bytes.span
             return unsafe delegate.loadTask(task, didLoad: span.bytes)
         case .interim(let response): delegate.loadTask(task, didReceiveInterim: response)
+        case .resend(let response): delegate.loadTask(task, willResendAfter: response)
         case .trailers(let fields): delegate.loadTask(task, didReceiveTrailers: fields)
         case .step(let step): delegate.loadTask(task, didReach: step)
         case .sent: delegate.loadTaskDidSend(task)

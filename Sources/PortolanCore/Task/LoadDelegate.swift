@@ -16,6 +16,9 @@ public protocol LoadDelegate: AnyObject, Sendable {
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response)
+    /// The request is sent again, and `response` is not delivered: a 401 or 407 that a credential answers, of the URL's user as of a delegate's, or a 417. For
+    /// those who look on.
+    func loadTask(_ task: LoadTask, willResendAfter response: Response)
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields)
     func loadTask(_ task: LoadTask, didReach step: LoadStep)
     /// More of the request's body is on its way; the counts are in ``LoadTask/progress``.
@@ -54,6 +57,7 @@ extension LoadDelegate {
     public func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { .keepGoing }
     public func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow { .keepGoing }
     public func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {}
+    public func loadTask(_ task: LoadTask, willResendAfter response: Response) {}
     public func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {}
     public func loadTask(_ task: LoadTask, didReach step: LoadStep) {}
     public func loadTaskDidSend(_ task: LoadTask) {}
@@ -94,6 +98,7 @@ extension DelegatingDelegate {
     private var decider: any LoadDelegate { delegate ?? NoDelegate.shared }
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { delegate?.loadTask(task, didReceiveInterim: response) }
+    func loadTask(_ task: LoadTask, willResendAfter response: Response) { delegate?.loadTask(task, willResendAfter: response) }
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { delegate?.loadTask(task, didReceiveTrailers: fields) }
     func loadTask(_ task: LoadTask, didReach step: LoadStep) { delegate?.loadTask(task, didReach: step) }
     func loadTaskDidSend(_ task: LoadTask) { delegate?.loadTaskDidSend(task) }

@@ -60,7 +60,7 @@ extension LoadTask {
         case .innerBegan(let inner): innerLoads.withLock { $0.append(inner) }
         case .innerEnded(let inner, _): guard endInnerLoads(around: inner) else { return }
         case .end: closeGate()
-        case .response, .data, .interim, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody: break
+        case .response, .data, .interim, .resend, .trailers, .step, .sent, .redirect, .challenge, .challengeWithdrawn, .newBody: break
         }
         switch event.deliver(to: delegate, of: self) {
         case nil, .pause: break

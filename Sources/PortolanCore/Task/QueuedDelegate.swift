@@ -31,6 +31,7 @@ final class QueuedDelegate: EventHoldingDelegate {
     }
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { put(.interim(response), of: task) }
+    func loadTask(_ task: LoadTask, willResendAfter response: Response) { put(.resend(response), of: task) }
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { put(.trailers(fields), of: task) }
     func loadTask(_ task: LoadTask, didReach step: LoadStep) { put(.step(step), of: task) }
     func loadTaskDidSend(_ task: LoadTask) { put(.sent, of: task) }

@@ -22,6 +22,11 @@ final class TaskClient: ProtocolClient {
         task.tell(.interim(response))
     }
 
+    func willResend(after response: Response) {
+        task.noteActivity()
+        task.tell(.resend(response))
+    }
+
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         task.noteActivity { $0.response = $0.response ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)

@@ -391,7 +391,7 @@ extension HTTPLoad: Exchange {
         noteFirstByte()
         guard case .exchanging(let carrier) = state else { return .stopped }
         let answer = Answer(head, from: request.url, bodyLength: length, type: &lane.lastType)
-        if head.status == 417, outgoing.expectsContinue, outgoing.addsExpectation { return retryWithoutExpectation(carrier) }
+        if head.status == 417, outgoing.expectsContinue, outgoing.addsExpectation { return retryWithoutExpectation(answer, from: carrier) }
         if head.status == 401 || head.status == 407, let question = authentication.question(for: head) {
             state = .deciding(carrier, answer)
             ask(question)
@@ -415,8 +415,11 @@ extension HTTPLoad: Exchange {
         return receive(answer)
     }
 
-    private func retryWithoutExpectation(_ carrier: any ExchangeCarrier) -> Flow {
+    private func retryWithoutExpectation(_ answer: Answer, from carrier: any ExchangeCarrier) -> Flow {
         mayExpect = false
+        client.willResend(after: answer.response)
+        // The client may have stopped the load in that call.
+        if case .over = state { return .stopped }
         client.didTransfer(carrier.report)
         sendAgain()
         return .stopped
@@ -480,9 +483,11 @@ extension HTTPLoad: Exchange {
 
 extension HTTPLoad {
     private func ask(_ question: AuthenticationAttempts.Question) {
+        let refusal: Response? = if case .deciding(_, let answer) = state { answer.response } else { nil }
         client.didReceive(
             AuthenticationChallenge(
-                protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError
+                protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError,
+                failureResponse: refusal
             ) { [self] answer in
                 lane.loop.execute { [self] in heed(answer, to: question) }
             })
@@ -516,6 +521,9 @@ extension HTTPLoad {
             leaveCarrier()
             return fail(error)
         }
+        if case .deciding(_, let answer) = state { client.willResend(after: answer.response) }
+        // The client may have stopped the load in that call.
+        if case .over = state { return }
         leaveCarrier()
         sendAgain()
     }

@@ -5,6 +5,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanHTTP
 import ServerSupport
+import Synchronization
 import Testing
 
 @Suite("A server that answers 401", .timeLimit(.minutes(10)))
@@ -194,5 +195,61 @@ struct AuthenticationLoadTests {
         for challenge in delegate.open { challenge.answer(.use(.password(user: "user", password: "p1"))) }
         // The connection was idle after the refusal and serves nobody with that password.
         #expect(Self.authorizations(server) == [nil])
+    }
+
+    // MARK: Those who look on
+
+    /// Answers with passwords, one after the other, and keeps what was sent again and why.
+    private final class OnlookingDelegate: LoadDelegate {
+        let resends = Mutex<[String]>([])
+        let refusals = Mutex<[Int?]>([])
+        private let passwords: [String]
+
+        init(_ passwords: String...) { self.passwords = passwords }
+
+        func loadTask(_ task: LoadTask, willResendAfter response: Response) {
+            resends.withLock { $0.append("\(response.status?.code ?? 0) \(response.fields[.wwwAuthenticate] ?? "")") }
+        }
+
+        func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+            refusals.withLock { $0.append(challenge.failureResponse?.status?.code) }
+            let count = challenge.previousFailureCount
+            challenge.answer(count < passwords.count ? .use(.password(user: "user", password: passwords[count])) : .continueWithout)
+        }
+    }
+
+    private static func look(_ url: String, _ delegate: OnlookingDelegate) async throws -> Int? {
+        try await Loader.http().data(for: Request(url), delegate: delegate).1.status?.code
+    }
+
+    /// Also where the URL's user answers, and the delegate is not asked.
+    @Test(arguments: ["//", "//user:p1@"]) func eachRefusalThatIsAnsweredIsTold(_ user: String) async throws {
+        let server = try Self.server(Self.refusal, Self.refusal, Self.success)
+        let delegate = OnlookingDelegate("p1", "p2")
+        #expect(try await Self.look(server.url().replacing("//", with: user), delegate) == 200)
+        #expect(delegate.resends.withLock { $0 } == ["401 Basic realm=\"r\"", "401 Basic realm=\"r\""])
+        #expect(delegate.refusals.withLock { $0 } == (user == "//" ? [401, 401] : [401]))
+    }
+
+    @Test func aRefusalThatIsDeliveredIsNotToldTwice() async throws {
+        let server = try Self.server(Self.refusal, Self.refusal)
+        let delegate = OnlookingDelegate("p1")
+        #expect(try await Self.look(server.url(), delegate) == 401)
+        #expect(delegate.resends.withLock { $0 }.count == 1)
+        #expect(delegate.refusals.withLock { $0 } == [401, 401])
+    }
+
+    @Test func anExpectationThatIsNotMetIsTold() async throws {
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: "HTTP/1.1 417 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")],
+            [.receiveHead, .receive(5), .send(text: Self.success)])
+        let delegate = OnlookingDelegate()
+        let request = try Request(server.url(), method: .put, body: .text("hello"))
+        let loader = Loader.http {
+            $0.expectation.threshold = 1
+            $0.expectation.wait = .seconds(600)
+        }
+        #expect(try await loader.data(for: request, delegate: delegate).1.status?.code == 200)
+        #expect(delegate.resends.withLock { $0 } == ["417 "])
     }
 }
