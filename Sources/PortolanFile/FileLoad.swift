@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// While the client pauses the load, only the open file is held: a resume takes a thread and a buffer again. The three calls are put in turn
 /// by ``LoadTurns``, so a resume that overtakes the pause it answers is carried out by the thread that is still reading.
-final class FileLoad: ProtocolLoad {
+final class FileLoad: StallExplaining {
     private let request: Request
     private let client: any ProtocolClient
     private let threads: LoadThreads
@@ -18,6 +18,7 @@ final class FileLoad: ProtocolLoad {
     private let transfer = Mutex<FileTransfer?>(nil)
     /// Read between two pieces, so that no further piece is read once the load was stopped.
     private let isStopped = Atomic(false)
+    private let waitsForThread = Atomic(false)
     /// Why no thread could be had for a turn.
     private let refusal = Mutex<LoadError?>(nil)
 
@@ -37,12 +38,23 @@ final class FileLoad: ProtocolLoad {
     }
 
     private func schedule(_ turn: LoadTurns.Turn) {
+        waitsForThread.store(true, ordering: .relaxed)
         do throws(LoadError) {
-            try threads.run(isNested: request.nestingDepth > 0) { [self] in turns.take(turn, perform: perform) }
+            try threads.run(isNested: request.nestingDepth > 0) { [self] in
+                waitsForThread.store(false, ordering: .relaxed)
+                turns.take(turn, perform: perform)
+            }
         } catch {
+            waitsForThread.store(false, ordering: .relaxed)
             refusal.withLock { $0 = error }
             turns.take(turn, perform: perform)
         }
+    }
+
+    var stallReason: String? {
+        guard waitsForThread.load(ordering: .relaxed), threads.isExhausted else { return nil }
+        return "all \(threads.limit) threads for files are in loads that have not ended, or in delegates that have not returned; "
+            + "have delegates that block called on DeliveryQueue.background"
     }
 
     private func perform(_ turn: LoadTurns.Turn) {

@@ -74,7 +74,7 @@ final class BoundLoad: RunHost {
     }
 
     var stallReason: String? {
-        guard monitor.withLock({ $0.life.phase == .queued }) else { return nil }
+        guard monitor.withLock({ $0.life.phase == .queued }), threads.isExhausted else { return nil }
         return "all \(threads.limit) threads for blocking loads of its plugin are held by loads that have not ended; end some of them"
     }
 

@@ -80,7 +80,7 @@ final class InnerLoads: Sendable {
         }
         if let known { return end(known) }
         guard mustLoad else { return }
-        sharedLoader.load(request) { [self] outcome in
+        sharedLoader.load(request, on: .immediate) { [self] outcome in
             guard let key else { return end(outcome) }
             let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
                 guard case .loading(let waiting)? = state.known.updateValue(.ended(outcome), forKey: key) else { return [] }

@@ -16,6 +16,15 @@ public struct DeliveryQueue: Sendable {
         enqueue = nil
     }
 
-    /// On whatever thread the event happens: the fastest, and bytes are lent. A delegate that blocks holds up its own load, and possibly others.
+    /// On whatever thread the event happens: the fastest, and bytes are lent.
+    ///
+    /// A delegate that blocks there holds up its own load, and possibly others: on the thread of an event loop, all loads of the loop. To
+    /// wait there for another load fails with ``LoadError/Code/noResources`` (``Loader/waitForData(for:delegate:)``).
     public static let immediate = DeliveryQueue()
+
+    /// On threads of Portolan's own, never those of event loops: a delegate or completion handler may block there, for other loads, too.
+    ///
+    /// 8 threads, and more while all of them are blocked, up to 512. Calls for one load are serial and in order; those for different loads
+    /// are neither.
+    public static let background = DeliveryQueue { DeliveryThreads.shared.run($0) }
 }

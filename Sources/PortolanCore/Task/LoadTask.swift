@@ -216,8 +216,18 @@ public final class LoadTask: Sendable {
 
     /// Sleeps until the task has ended, and does its work meanwhile where it can. In the thread of its waiter.
     func wait(_ waiter: LoadWaiter) throws(LoadError) {
-        while !waiter.isOver {
-            if machine.withLock({ $0.attempt })?.carryOn(for: waiter) != true { try waiter.wait() }
+        guard !waiter.isOver else { return }
+        guard !SleeplessThreads.includeCurrent else {
+            throw LoadError(
+                .noResources,
+                message:
+                    "\(originalRequest.url.shortDescription) can't be waited for inside a call of a load, on the thread of an event loop; "
+                    + "be called on DeliveryQueue.background, wait in another thread, or await it")
+        }
+        try LoadWorker.waiting { () throws(LoadError) in
+            while !waiter.isOver {
+                if machine.withLock({ $0.attempt })?.carryOn(for: waiter) != true { try waiter.wait() }
+            }
         }
     }
 

@@ -22,12 +22,14 @@ extension Loader {
     ///
     /// - Parameters:
     ///   - request: what to load.
-    ///   - delegate: hears of redirects, challenges and the like, on the load's own threads; not of the response and the data.
-    /// - Throws: why the load failed; ``LoadError/Code/limitExceeded`` over ``Configuration/collectedBodyLimit``.
+    ///   - delegate: hears of redirects, challenges and the like, on ``DeliveryQueue/background``, where it may block; not of the response and
+    ///     the data. All its calls come before the outcome.
+    /// - Throws: why the load failed; ``LoadError/Code/cancelled`` where the surrounding task was cancelled; ``LoadError/Code/limitExceeded``
+    ///   over ``Configuration/collectedBodyLimit``.
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
-        let (task, collector) = collect(request, delegate)
-        // A delegate is called by the load's threads. A caller who is cancelled already waits for nothing.
-        if delegate == nil, !Task.isCancelled { task.resumeForMoment() } else { task.resume() }
+        let (task, collector) = collect(request, delegate, on: .background)
+        // Nothing is loaded for a caller who is cancelled already. With a delegate, the end comes from its queue.
+        if Task.isCancelled { task.cancel() } else if delegate == nil { task.resumeForMoment() } else { task.resume() }
         if let outcome = collector.takeOutcome() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -41,12 +43,15 @@ extension Loader {
 
     /// Loads a request and gives its body in pieces, as fast as the caller takes them.
     ///
+    /// - Parameters:
+    ///   - request: what to load.
+    ///   - delegate: as for ``data(for:delegate:)``.
     /// - Throws: why no response came. What goes wrong later, the sequence throws.
     public func bytes(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (ByteChunks, Response) {
         let queue = ChunkQueue(limit: configuration.bufferLimit, delegate: delegate)
-        let task = LoadTask(request, loader: self, delegate: queue)
+        let task = LoadTask(request, loader: self, delegate: queued(queue, for: delegate, on: .background))
         let source = ChunkSource(task: task, queue: queue)
-        task.resume()
+        if Task.isCancelled { task.cancel() } else { task.resume() }
         if let head = queue.head { return (ByteChunks(source: source), try head.get()) }
         let head = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -78,29 +83,42 @@ extension Loader {
 
     /// Starts a load of a whole body into memory and calls `completion` once, on `queue`; possibly before this returns, where the queue is
     /// ``DeliveryQueue/immediate``.
+    ///
+    /// - Parameters:
+    ///   - request: what to load.
+    ///   - delegate: hears of redirects, challenges and the like, on `queue`; not of the response and the data. All its calls come before
+    ///     the completion.
+    ///   - queue: where both are called. On the default one they may block and wait for other loads.
+    ///   - completion: the whole body and its response, or why there is none.
     @discardableResult
     public func load(
-        _ request: Request, delegate: (any LoadDelegate)? = nil, on queue: DeliveryQueue = .immediate,
+        _ request: Request, delegate: (any LoadDelegate)? = nil, on queue: DeliveryQueue = .background,
         completion: @escaping @Sendable (Result<(Data, Response), LoadError>) -> Void
     ) -> LoadTask {
-        let (task, collector) = collect(request, delegate)
+        let (task, collector) = collect(request, delegate, on: queue)
         collector.whenEnded { outcome in
-            if let enqueue = queue.enqueue { enqueue { completion(outcome) } } else { completion(outcome) }
+            // With a delegate, the end comes from the queue already.
+            if delegate == nil, let enqueue = queue.enqueue { enqueue { completion(outcome) } } else { completion(outcome) }
         }
         task.resume()
         return task
     }
 
-    /// As ``data(for:delegate:)``, but blocks the calling thread: for programs and threads that are not asynchronous.
+    /// As ``data(for:delegate:)``, but blocks the calling thread: for programs and threads that are not asynchronous. The delegate is called on the
+    /// load's own threads, and the calling thread may be one of them.
+    ///
+    /// Where a delegate or completion handler waits on the thread of an event loop (``DeliveryQueue/immediate``), this fails with
+    /// ``LoadError/Code/noResources``: the loop would have to bring what is waited for. In one that a load calls on a thread of its own, as
+    /// `file:` and blocking plugins do, the wait does not count towards the limit on those threads; at most 512 of a kind wait at once.
     @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
     public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
         let waiter = LoadWaiter()
-        let (task, collector) = collect(request, delegate, waiter: waiter)
+        let (task, collector) = collect(request, delegate, on: .immediate, waiter: waiter)
         task.resume()
         do throws(LoadError) {
             try task.wait(waiter)
         } catch {
-            task.cancel()
+            task.end(with: error)
             throw error
         }
         guard let outcome = collector.takeOutcome() else { throw LoadError(.unknown, message: "the load ended without an outcome") }
@@ -108,10 +126,16 @@ extension Loader {
     }
 
     private func collect(
-        _ request: Request, _ delegate: (any LoadDelegate)?, waiter: LoadWaiter? = nil
+        _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waiter: LoadWaiter? = nil
     ) -> (LoadTask, Collector) {
         let collector = Collector(delegate: delegate, for: waiter)
-        let limit = configuration.collectedBodyLimit
-        return (LoadTask(request, loader: self, delegate: collector, bodyLimit: limit, waiter: waiter), collector)
+        let sink = queued(collector, for: delegate, on: queue)
+        return (LoadTask(request, loader: self, delegate: sink, bodyLimit: configuration.collectedBodyLimit, waiter: waiter), collector)
+    }
+
+    /// `sink` itself, or where it has a caller's delegate, in front of it what brings to `queue` all that concerns the delegate, and the end after that.
+    private func queued(_ sink: some DelegatingDelegate, for delegate: (any LoadDelegate)?, on queue: DeliveryQueue) -> any LoadDelegate {
+        guard delegate != nil, let enqueue = queue.enqueue else { return sink }
+        return QueuedDelegate(sink, limit: configuration.bufferLimit, takesBytesAtOnce: true, enqueue: enqueue)
     }
 }

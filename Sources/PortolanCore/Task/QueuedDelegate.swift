@@ -14,20 +14,28 @@ final class QueuedDelegate: EventHoldingDelegate {
     private let delegate: any LoadDelegate
     private let enqueue: @Sendable (@escaping @Sendable () -> Void) -> Void
     private let limit: Int
+    /// Whether responses and bytes need no queue: they stay with `delegate`, which is no caller's.
+    private let takesBytesAtOnce: Bool
     private let state = Mutex(State())
 
-    init(_ delegate: any LoadDelegate, limit: Int, enqueue: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+    init(
+        _ delegate: any LoadDelegate, limit: Int, takesBytesAtOnce: Bool = false,
+        enqueue: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) {
         self.delegate = delegate
         self.limit = max(0, limit)
+        self.takesBytesAtOnce = takesBytesAtOnce
         self.enqueue = enqueue
     }
 
     // MARK: The load's side
 
-    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow { put(.response(response), of: task) }
+    func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
+        takesBytesAtOnce ? delegate.loadTask(task, didReceive: response) : put(.response(response), of: task)
+    }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        put(.data([UInt8](copying: bytes)), of: task)
+        takesBytesAtOnce ? delegate.loadTask(task, didLoad: bytes) : put(.data([UInt8](copying: bytes)), of: task)
     }
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { put(.interim(response), of: task) }

@@ -11,6 +11,8 @@ import Synchronization
 /// The threads on which loads may block: as many as are needed up to a limit, kept for a while when idle.
 ///
 /// A load that another load opened never waits for a thread, or outer loads that hold all threads would wait for inner ones that get none.
+/// For the same reason a job that waits for another load (``Loader/waitForData(for:delegate:)``, in a delegate that a load of this pool
+/// calls) does not count towards the limit while it waits; up to ``mostWaiting`` jobs may do so at once.
 public final class LoadThreads: Sendable {
     public typealias Job = @Sendable () -> Void
 
@@ -30,6 +32,12 @@ public final class LoadThreads: Sendable {
         var running = 0
         /// Threads that were started and have not ended.
         var threads = 0
+        /// Jobs within the limit that wait for another load, and gave up their places for that time.
+        var aside = 0
+        /// How many jobs have begun.
+        var begun: UInt64 = 0
+
+        var hasWaiting: Bool { firstWaiting < waiting.count }
 
         mutating func place(_ job: @escaping Job, isNested: Bool, limit: Int) -> Placement {
             if !isNested {
@@ -68,6 +76,9 @@ public final class LoadThreads: Sendable {
     private let idleTime: Duration
     private let monitor = Monitor(State())
 
+    /// How many jobs of one pool may wait for other loads at once, beyond the limit.
+    package static let mostWaiting = 512
+
     /// - Parameters:
     ///   - limit: how many jobs run at once, not counting nested ones.
     ///   - idleTime: how long a thread without a job is kept.
@@ -82,6 +93,9 @@ public final class LoadThreads: Sendable {
 
     /// How many threads there are now, and how many of them have nothing to do.
     package var census: (threads: Int, idle: Int) { monitor.withLock { ($0.threads, $0.idle) } }
+
+    /// Whether a job waits because as many run as may. Then those are what it waits for.
+    package var isExhausted: Bool { monitor.withLock { $0.running >= limit && $0.hasWaiting } }
 
     /// Runs `job` on a thread that may block.
     ///
@@ -109,10 +123,7 @@ public final class LoadThreads: Sendable {
                 while let job = state.nextWaiting() { orphans.append(job) }
                 return orphans
             }
-            for orphan in orphans {
-                // One that finds no thread either waits on, for the next job that does.
-                do throws(LoadError) { try run(orphan) } catch { monitor.withLock { $0.waiting.append(orphan) } }
-            }
+            for orphan in orphans { runOrKeep(orphan) }
             throw error
         }
     }
@@ -130,13 +141,18 @@ public final class LoadThreads: Sendable {
 
     private func work(_ first: Handover, isNested: Bool) {
         Self.nameThread()
+        let worker = LoadWorker(of: self)
+        worker.becomeCurrent()
         var current = first.take().map { (job: $0, isNested: isNested) }
-        while current != nil { current = next(after: current.take()) }
+        while current != nil { current = next(after: current.take(), worker) }
+        withExtendedLifetime(worker) {}
     }
 
     /// Runs a job and lets go of it, and with it of the load it belongs to, before it waits for another.
-    private func next(after entry: consuming (job: Job, isNested: Bool)?) -> (job: Job, isNested: Bool)? {
+    private func next(after entry: consuming (job: Job, isNested: Bool)?, _ worker: LoadWorker) -> (job: Job, isNested: Bool)? {
         guard let isNested = entry?.isNested else { return nil }
+        monitor.withLock { $0.begun &+= 1 }
+        worker.hasPlace = !isNested
         entry?.job()
         entry = nil
         return (isNested ? nil : nextInPlace()) ?? nextHandedOver()
@@ -145,9 +161,58 @@ public final class LoadThreads: Sendable {
     /// Gives up a place within the limit, or goes on with a job that waits for one.
     private func nextInPlace() -> (Job, Bool)? {
         monitor.withLock { state in
-            if let job = state.nextWaiting() { return (job, false) }
+            // More may run than the limit says where some have returned from waiting for another load.
+            if state.running <= limit, let job = state.nextWaiting() { return (job, false) }
             state.running -= 1
             return nil
+        }
+    }
+
+    // MARK: Beyond the limit
+
+    /// Has other jobs run in the place of the calling one, which is about to wait for another load.
+    ///
+    /// - Throws: ``LoadError/Code/noResources`` where too many wait already.
+    func leavePlace() throws(LoadError) {
+        let (isLeft, next) = monitor.withLock { state -> (Bool, Job?) in
+            guard state.aside < Self.mostWaiting else { return (false, nil) }
+            state.aside += 1
+            state.running -= 1
+            return (true, state.running < limit ? state.nextWaiting() : nil)
+        }
+        guard isLeft else {
+            throw LoadError(
+                .noResources,
+                message: "\(Self.mostWaiting) calls of loads wait for other loads already; wait for fewer at once, or await them")
+        }
+        if let next { runOrKeep(next) }
+    }
+
+    /// The calling job waits no more: it goes on, though others have its place.
+    func takePlaceAgain() {
+        monitor.withLock { state in
+            state.aside -= 1
+            state.running += 1
+        }
+    }
+
+    private func runOrKeep(_ job: @escaping Job) {
+        // One that finds no thread waits on, for the next job that ends.
+        do throws(LoadError) { try run(job) } catch { monitor.withLock { $0.waiting.append(job) } }
+    }
+
+    /// How many jobs have begun so far.
+    package var begunCount: UInt64 { monitor.withLock { $0.begun } }
+
+    /// Runs jobs that wait for a place, `count` at most, without one. Those for which there is no thread wait on.
+    package func runWaiting(atMost count: Int) {
+        for _ in 0..<count {
+            guard let job = monitor.withLock({ $0.nextWaiting() }) else { return }
+            do throws(LoadError) {
+                try run(isNested: true, job)
+            } catch {
+                return monitor.withLock { $0.waiting.append(job) }
+            }
         }
     }
 

@@ -20,6 +20,7 @@ enum EventQueues {
         for descriptor in queues().subtracting(before) {
             _ = fcntl(descriptor, F_SETFD, fcntl(descriptor, F_GETFD) | FD_CLOEXEC)
         }
+        SleeplessThreads.add { loops.contains { $0.inEventLoop } }
         return loops
     }()
 

@@ -236,31 +236,11 @@ extension HTTPLoad: WaitableLoad {
     }
 
     func carryOn(for waiter: LoadWaiter) -> Bool {
-        guard !lane.loop.isInTurn else {
-            refuseToWait()
-            return false
-        }
         guard let loop = lane.loop as? SocketLoop else { return false }
         loop.enterInTime()
         defer { loop.leave() }
         guard let socket = socketInUse else { return false }
         return socket.carryOn(for: waiter) { [self] in socketInUse === socket }
-    }
-
-    /// Inside a call of another load, in the thread that would have to bring what it waits for.
-    private func refuseToWait() {
-        let left = state
-        if case .over = left { return }
-        fail(
-            LoadError(
-                .noResources,
-                message: "\(request.url.shortDescription) can't be waited for inside a call of a load; wait in another thread, or await it")
-        )
-        switch left {
-        case .waiting(let ticket?): lane.pool?.cancel(ticket)
-        case .exchanging(let carrier), .deciding(let carrier, _), .judging(let carrier, _): carrier.cancel(self)
-        case .created, .waiting(nil), .askedByProxy, .awaitingBody, .over: break
-        }
     }
 
     /// What the exchange goes over, where it is a socket.

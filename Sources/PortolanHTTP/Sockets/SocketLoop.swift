@@ -58,6 +58,7 @@ final class SocketLoop: SerialLoop, @unchecked Sendable {  // … because what v
     init() throws(LoadError) {
         poller = try SocketPoller()
         try PlatformThread.start { [self] in run() }
+        SleeplessThreads.add { [self] in isInTurn }
     }
 
     // MARK: Turns

@@ -10,6 +10,9 @@ final class HelperThreads: Sendable {
     private let pool = LoadThreads(limit: limit)
     private static let retryTime = Duration.milliseconds(50)
 
+    /// Whether a call waits because as many threads as there may be are in others.
+    var isExhausted: Bool { pool.isExhausted }
+
     /// Runs `job` soon. Where no thread can be had, tries again later: a call into a plugin is not lost while the clock runs.
     func run(isNested: Bool = false, _ job: @escaping @Sendable () -> Void) {
         do throws(LoadError) {

@@ -9,6 +9,10 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
     private let turns = LoadTurns()
     private var life = TurnLife()
     private let waitsForThread = Atomic(false)
+    /// Whose threads it waits for.
+    private let helpers: HelperThreads
+
+    init(helpers: HelperThreads) { self.helpers = helpers }
 
     func start(_ load: HostedLoad) { leave(.start, load) }
     func resume(_ load: HostedLoad) { leave(.resume, load) }
@@ -29,14 +33,15 @@ final class TurnCalls: LoadCalls, @unchecked Sendable {  // … because `life` i
 
     private func run(_ load: HostedLoad) {
         waitsForThread.store(true, ordering: .relaxed)
-        load.plugin.helpers.run(isNested: load.isNested) { [self] in
+        helpers.run(isNested: load.isNested) { [self] in
             waitsForThread.store(false, ordering: .relaxed)
             if turns.run(atMost: Self.turnsInARow, { perform($0, load) }) { run(load) }
         }
     }
 
     var stallReason: String? {
-        guard waitsForThread.load(ordering: .relaxed) else { return nil }
+        // A call that is on its way to a thread waits for none.
+        guard waitsForThread.load(ordering: .relaxed), helpers.isExhausted else { return nil }
         return "all \(HelperThreads.limit) threads for calls into its plugin are in calls that have not returned"
     }
 

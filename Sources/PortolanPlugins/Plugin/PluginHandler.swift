@@ -42,7 +42,7 @@ final class PluginHandler: ProtocolHandler {
     }
 
     func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        let calls: any LoadCalls = traits.contains(.blocking) ? BlockingCalls(threads: threads) : TurnCalls()
+        let calls: any LoadCalls = traits.contains(.blocking) ? BlockingCalls(threads: threads) : TurnCalls(helpers: plugin.helpers)
         let load = HostedLoad(
             request, cached: cachedResponse, client: client, handler: descriptor, plugin: plugin, calls: calls)
         do throws(LoadError) {

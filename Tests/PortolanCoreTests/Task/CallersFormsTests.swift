@@ -62,7 +62,7 @@ import Testing
     @Test func theCompletionHandlerIsCalledOnce() async throws {
         let calls = Mutex<[String]>([])
         let loader = loader(StubHandler { _ in .text("hello") })
-        loader.load(try Request("x:1")) { result in
+        loader.load(try Request("x:1"), on: .immediate) { result in
             let text = (try? result.get()).map { String(decoding: $0.0, as: UTF8.self) } ?? "failed"
             calls.withLock { $0.append(text) }
         }

@@ -49,6 +49,75 @@ import Testing
         #expect(done.wait { $0 == 50 ? 50 : nil } == 50)
     }
 
+    /// As far as a time-out may claim that: a job that is on its way to a thread waits for no other one.
+    @Test func thePoolIsExhaustedOnlyWhereAJobWaitsForOthers() throws {
+        let threads = LoadThreads(limit: 2)
+        let isOpen = Monitor(false)
+        let running = Monitor(0)
+        for _ in 0..<2 {
+            #expect(!threads.isExhausted)
+            try threads.run {
+                running.signalling { $0 += 1 }
+                isOpen.wait { $0 ? () : nil }
+            }
+        }
+        running.wait { $0 == 2 ? () : nil }
+        #expect(!threads.isExhausted)
+        try threads.run { running.signalling { $0 += 1 } }
+        #expect(threads.isExhausted)
+        isOpen.signalling { $0 = true }
+        running.wait { $0 == 3 ? () : nil }
+        #expect(!threads.isExhausted)
+    }
+
+    @Test func aJobThatWaitsForALoadLeavesItsPlaceToOthers() throws {
+        let threads = LoadThreads(limit: 1)
+        let done = Monitor<[String]>([])
+        let isOpen = Monitor(false)
+        try threads.run {
+            try? LoadWorker.waiting { () throws(LoadError) in isOpen.wait { $0 ? () : nil } }
+            done.signalling { $0.append("first") }
+        }
+        try threads.run {
+            done.signalling { $0.append("second") }
+            isOpen.signalling { $0 = true }
+        }
+        #expect(done.wait(atMost: .seconds(60)) { $0.count == 2 ? $0 : nil } == ["second", "first"])
+        // Afterwards no more run at once than before.
+        wait { threads.census.idle == threads.census.threads }
+        let hold = Monitor(false)
+        let begun = Monitor(0)
+        for _ in 0..<2 {
+            try threads.run {
+                begun.signalling { $0 += 1 }
+                hold.wait { $0 ? () : nil }
+            }
+        }
+        begun.wait { $0 == 1 ? () : nil }
+        #expect(threads.isExhausted)
+        hold.signalling { $0 = true }
+        begun.wait { $0 == 2 ? () : nil }
+    }
+
+    @Test func noMoreThanTheLimitWaitForLoads() throws {
+        let threads = LoadThreads(limit: 1)
+        let counts = Monitor((waiting: 0, refused: 0, isOpen: false))
+        for _ in 0...LoadThreads.mostWaiting {
+            try threads.run {
+                do throws(LoadError) {
+                    try LoadWorker.waiting { () throws(LoadError) in
+                        counts.signalling { $0.waiting += 1 }
+                        counts.wait { $0.isOpen ? () : nil }
+                    }
+                } catch {
+                    counts.signalling { if error.code == .noResources { $0.refused += 1 } }
+                }
+            }
+        }
+        #expect(counts.wait(atMost: .seconds(60)) { $0.refused == 1 && $0.waiting == LoadThreads.mostWaiting ? true : nil } == true)
+        counts.signalling { $0.isOpen = true }
+    }
+
     @Test func idleThreadsAreUsedAgain() throws {
         let threads = LoadThreads(limit: 4, idleTime: .seconds(1000))
         for _ in 1...100 {

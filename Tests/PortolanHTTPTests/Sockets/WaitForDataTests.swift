@@ -173,6 +173,26 @@ struct WaitForDataTests {
         #expect(inner.withLock { $0 } == .noResources)
     }
 
+    /// On an event loop's thread nothing may be waited for; elsewhere, as on the queue of completion handlers, it may.
+    @Test func aCompletionHandlerMayWaitForAnotherLoadUnlessItIsImmediate() async throws {
+        let server = try ScriptedServer(Self.always)
+        let loader = Loader.http()
+        let request = try Request(server.url())
+        for (queue, expected) in [(DeliveryQueue.background, LoadError.Code?.none), (.immediate, .noResources)] {
+            let code = await withCheckedContinuation { continuation in
+                _ = loader.load(request, on: queue) { _ in
+                    do throws(LoadError) {
+                        _ = try loader.waitForData(for: request)
+                        continuation.resume(returning: LoadError.Code?.none)
+                    } catch {
+                        continuation.resume(returning: error.code)
+                    }
+                }
+            }
+            #expect(code == expected)
+        }
+    }
+
     // MARK: Connections that end
 
     @Test(arguments: [HTTPRequest.Method.get, .post]) func aConnectionThatTheServerClosedIdleIsNotUsed(_ method: HTTPRequest.Method)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The threads of ``DeliveryQueue/background``: a few, and more where all of them are blocked.
+///
+/// Handlers may block for what other handlers do, so a fixed number of threads would end in a deadlock. Where jobs wait and none has begun
+/// for ``patience``, the number of threads is doubled, up to ``mostThreads``; threads without a job end after a while.
+package final class DeliveryThreads: Sendable {
+    package static let shared = DeliveryThreads()
+    /// How many jobs run at once while each ends soon.
+    package static let usual = 8
+    /// How many threads there are at most.
+    package static let mostThreads = 512
+    private static let patience = Duration.milliseconds(20)
+    private static let retryTime = Duration.milliseconds(50)
+
+    private let pool = LoadThreads(limit: usual)
+    private let isWatched = Atomic(false)
+
+    package init() {}
+
+    /// Runs `job` soon. Where no thread can be had, it tries again later: a call that is owed is not lost.
+    package func run(_ job: @escaping @Sendable () -> Void) {
+        do throws(LoadError) {
+            try pool.run(job)
+        } catch {
+            after(Self.retryTime) { $0.run(job) }
+        }
+        if pool.isExhausted { watch() }
+    }
+
+    package var threadCount: Int { pool.census.threads }
+
+    private func watch() {
+        guard !isWatched.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        let begun = pool.begunCount
+        after(Self.patience) { $0.look(since: begun) }
+    }
+
+    private func look(since begun: UInt64) {
+        isWatched.store(false, ordering: .releasing)
+        guard pool.isExhausted else { return }
+        let threads = pool.census.threads
+        if pool.begunCount == begun { pool.runWaiting(atMost: max(0, min(threads, Self.mostThreads - threads))) }
+        if pool.isExhausted { watch() }
+    }
+
+    private func after(_ time: Duration, _ body: @escaping @Sendable (DeliveryThreads) -> Void) {
+        let clock = SystemClock.shared
+        clock.schedule(LoadAlarm { [self] in body(self) }, at: clock.now + time)
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What a thread of a ``LoadThreads`` knows of itself. Only that thread uses it.
+@safe
+final class LoadWorker {
+    private let pool: LoadThreads
+    /// Whether the job that runs has a place within the pool's limit.
+    var hasPlace = false
+
+    init(of pool: LoadThreads) { self.pool = pool }
+
+    private static let key: pthread_key_t? = {
+        var key = pthread_key_t()
+        return unsafe pthread_key_create(&key, nil) == 0 ? key : nil
+    }()
+
+    /// The calling thread is the worker's, which lives as long as the thread.
+    func becomeCurrent() {
+        guard let key = Self.key else { return }
+        unsafe pthread_setspecific(key, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    private static var current: LoadWorker? {
+        guard let key, let worker = unsafe pthread_getspecific(key) else { return nil }
+        return unsafe Unmanaged<LoadWorker>.fromOpaque(worker).takeUnretainedValue()
+    }
+
+    /// Calls `body`, in which the thread waits for a load. If it is a pool's, other jobs run in its place meanwhile.
+    ///
+    /// - Throws: ``LoadError/Code/noResources`` where too many jobs of the pool wait; and what `body` throws.
+    static func waiting(_ body: () throws(LoadError) -> Void) throws(LoadError) {
+        guard let worker = current, worker.hasPlace else { return try body() }
+        try worker.pool.leavePlace()
+        worker.hasPlace = false
+        defer {
+            worker.pool.takePlaceAgain()
+            worker.hasPlace = true
+        }
+        try body()
+    }
+}

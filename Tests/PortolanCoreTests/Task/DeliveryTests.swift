@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Where completion handlers and the delegates of asynchronous forms are called.
+@Suite(.timeLimit(.minutes(2))) struct DeliveryTests {
+    private let stub = StubHandler(schemes: .only(["stub"])) { _ in .text("hello") }
+
+    @Test func aCompletionHandlerMayWaitForAnotherLoad() throws {
+        let handler = ManualHandler(schemes: .only(["x"]))
+        let loader = loader(handler)
+        let outer = Monitor<Result<Int, LoadError>?>(nil)
+        loader.load(try Request("x:outer")) { _ in
+            do throws(LoadError) {
+                let count = try loader.waitForData(for: Request("x:inner")).0.count
+                outer.signalling { $0 = .success(count) }
+            } catch {
+                outer.signalling { $0 = .failure(error) }
+            }
+        }
+        let first = try #require(handler.loads.first)
+        first.respond()
+        // The thread that ends the first load, as an event loop's would, is the one that brings the second.
+        first.finish()
+        let second = try #require(waitForLoad(2, of: handler))
+        second.respond()
+        second.deliver("inner")
+        second.finish()
+        #expect(outer.wait(atMost: .seconds(60)) { $0 } == .success(5))
+    }
+
+    @Test func completionHandlersThatWaitForEachOtherAllRun() throws {
+        let loader = loader(stub)
+        let begun = Monitor(0)
+        let count = 100
+        for _ in 0..<count {
+            loader.load(try Request("stub:1")) { _ in
+                begun.signalling { $0 += 1 }
+                begun.wait { $0 == count ? () : nil }
+            }
+        }
+        #expect(begun.wait(atMost: .seconds(60)) { $0 == count ? true : nil } == true)
+    }
+
+    @Test func aThousandCompletionHandlersNeedFewThreads() throws {
+        let threads = DeliveryThreads()
+        let done = Monitor(0)
+        for _ in 0..<1000 { threads.run { done.signalling { $0 += 1 } } }
+        #expect(done.wait(atMost: .seconds(60)) { $0 == 1000 ? true : nil } == true)
+        #expect(threads.threadCount <= DeliveryThreads.mostThreads)
+    }
+
+    @Test func anImmediateCompletionHandlerIsCalledBeforeTheCallReturns() throws {
+        let thread = Mutex<UInt?>(nil)
+        loader(stub).load(try Request("stub:1"), on: .immediate) { _ in thread.withLock { $0 = UInt(pthread_self()) } }
+        #expect(thread.withLock { $0 } == UInt(pthread_self()))
+    }
+
+    @Test func theCallersQueueHasDelegateAndCompletionInOrder() throws {
+        let jobs = Mutex<[@Sendable () -> Void]>([])
+        let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
+        let handler = ManualHandler { load in
+            load.client.didReceiveInterim(Response(url: load.request.url))
+            load.respond()
+            load.finish()
+        }
+        let delegate = RecordingDelegate()
+        let isDone = Mutex(false)
+        loader(handler).load(try Request("x:1"), delegate: delegate, on: queue) { _ in
+            #expect(delegate.events == [.interim])
+            isDone.withLock { $0 = true }
+        }
+        #expect(delegate.events.isEmpty)
+        while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() }
+        #expect(isDone.withLock { $0 })
+    }
+
+    @Test func aSlowChallengeDelegateDoesNotHoldTheHandlersThread() async throws {
+        let handler = ManualHandler()
+        let loader = loader(handler)
+        let isOpen = Monitor(false)
+        let delegate = RecordingDelegate(onChallenge: { challenge in
+            isOpen.wait { $0 ? () : nil }
+            challenge.answer(.use(.password(user: "me", password: "")))
+        })
+        async let outcome = loader.data(for: Request("x:1"), delegate: delegate)
+        let load = await handler.nextLoad()
+        let answered = Monitor<ChallengeAnswer?>(nil)
+        let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+        load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { answer in answered.signalling { $0 = answer } })
+        // It comes here though the delegate has not returned.
+        isOpen.signalling { $0 = true }
+        guard case .use(.password("me", _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
+            Issue.record("no answer came")
+            return
+        }
+        load.respond()
+        load.deliver("secret")
+        load.finish()
+        #expect(try await String(decoding: outcome.0, as: UTF8.self) == "secret")
+    }
+
+    @Test func allCallsOfADelegateComeBeforeTheOutcome() async throws {
+        let handler = ManualHandler { load in
+            for step in [LoadStep.connected, .requestSent, .firstByte] { load.client.didReach(step) }
+            load.respond()
+            load.deliver("x")
+            load.client.didReceiveTrailers([:])
+            load.finish()
+        }
+        let loader = loader(handler)
+        for _ in 0..<100 {
+            let delegate = RecordingDelegate()
+            _ = try await loader.data(for: Request("x:1"), delegate: delegate)
+            #expect(delegate.events == [.step(.connected), .step(.requestSent), .step(.firstByte), .trailers])
+            let streamed = RecordingDelegate()
+            let (chunks, _) = try await loader.bytes(for: Request("x:1"), delegate: streamed)
+            for try await _ in chunks {}
+            #expect(streamed.events == delegate.events)
+        }
+    }
+
+    @Test func waitingOnAnEventLoopsThreadFailsAtOnce() throws {
+        let thread = UInt(pthread_self())
+        let isLoop = Atomic(true)
+        SleeplessThreads.add { isLoop.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
+        defer { isLoop.store(false, ordering: .relaxed) }
+        let handler = ManualHandler(schemes: .only(["x"]))
+        let loader = loader(handler, stub)
+        #expect(throws: LoadError.self) { try loader.waitForData(for: Request("x:1")) }
+        #expect(handler.loads.first?.calls == [.start, .stop])
+        // What needs no waiting is not refused.
+        #expect(try loader.waitForData(for: Request("stub:1")).0.count == 5)
+    }
+
+    @Test func aTaskThatIsSuspendedTellsItsDelegateWhenItIsResumed() async throws {
+        let handler = ManualHandler()
+        let loader = loader(handler)
+        let isDone = Monitor(false)
+        let delegate = RecordingDelegate()
+        let task = loader.load(try Request("x:1"), delegate: delegate) { _ in isDone.signalling { $0 = true } }
+        let load = try #require(handler.loads.first)
+        task.suspend()
+        load.client.didReach(.connected)
+        load.respond()
+        #expect(delegate.events.isEmpty)
+        task.resume()
+        load.finish()
+        #expect(isDone.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
+        #expect(delegate.events == [.step(.connected)])
+    }
+
+    private func waitForLoad(_ count: Int, of handler: ManualHandler) -> ManualLoad? {
+        let limit = MonotonicTime.now + .seconds(60)
+        while handler.loads.count < count, MonotonicTime.now < limit { sched_yield() }
+        return handler.loads.count < count ? nil : handler.loads[count - 1]
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanFile
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+/// Loads whose delegates hold the threads on which files are read.
+@Suite(.timeLimit(.minutes(2))) struct FileThreadsTests {
+    private let files: FileHarness
+
+    init() throws {
+        files = try FileHarness(threads: 4)
+        try files.folder.write("outer".utf8, to: "outer")
+        try files.folder.write("inner".utf8, to: "inner")
+    }
+
+    @Test func loadsWhoseDelegatesWaitForAnotherLoadAllEnd() async throws {
+        let loader = loader(files.handler)
+        let inner = try Request(files.url(of: "inner"))
+        let barrier = Barrier(count: 4)
+        let counts = Mutex<[Int]>([])
+        let delegates = (0..<4).map { _ in
+            RecordingDelegate { event, _ in
+                guard case .response = event else { return .keepGoing }
+                // All threads are taken before the first inner load is asked for.
+                barrier.arriveAndWait()
+                let count = (try? loader.waitForData(for: inner).0.count) ?? -1  // because a failure is a count that is wrong
+                counts.withLock { $0.append(count) }
+                return .keepGoing
+            }
+        }
+        for delegate in delegates { loader.task(for: try Request(files.url(of: "outer")), delegate: delegate).resume() }
+        for delegate in delegates {
+            await delegate.ended()
+            #expect(delegate.text == "outer")
+        }
+        #expect(counts.withLock { $0 } == [5, 5, 5, 5])
+    }
+
+    @Test func aTimeOutSaysWhoHoldsTheThreads() async throws {
+        let clock = ManualClock()
+        let loader = loader(files.handler) { $0.clock = clock }
+        let barrier = Barrier(count: 4)
+        let isOpen = Monitor(false)
+        let holders = (0..<4).map { _ in
+            RecordingDelegate { event, _ in
+                guard case .response = event else { return .keepGoing }
+                barrier.arrive()
+                isOpen.wait { $0 ? () : nil }
+                return .keepGoing
+            }
+        }
+        var request = try Request(files.url(of: "outer"))
+        request.timeouts.idle = .seconds(1000)
+        for holder in holders { loader.task(for: request, delegate: holder).resume() }
+        await barrier.passed()
+        let last = RecordingDelegate()
+        loader.task(for: try Request(files.url(of: "inner")), delegate: last).resume()
+        clock.advance(by: .seconds(60))
+        await last.ended()
+        #expect(last.error?.code == .timedOut)
+        #expect(last.error?.message.contains("all 4 threads for files are in loads that have not ended") == true)
+        isOpen.signalling { $0 = true }
+        for holder in holders { await holder.ended() }
+    }
+}
