@@ -18,6 +18,7 @@ public final class BodyPipe: Sendable {
         var isClosed = false
         var reader: (@Sendable () -> Void)?
         var writers: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
+        var busySteps = BusySteps()
 
         var count: Int { buffer.count - first }
         var takesBytes: Bool { !isClosed && end == nil }
@@ -53,16 +54,19 @@ public final class BodyPipe: Sendable {
         return PipeReader(pipe: self)
     }
 
-    /// Adds bytes to the body, when there is room for them.
+    /// Adds bytes to the body, when there is room for them. A writer that never has to wait gives way to others after every 16 pieces
+    /// (`Task.yield()`).
     ///
     /// - Throws: ``LoadError/Code/cancelled`` if nobody reads any more, or the body was ended before.
     public func write(_ bytes: [UInt8]) async throws(LoadError) {
+        if state.withLock({ $0.busySteps.next() }) { await Task.yield() }
         let ticket = Ticket()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let waits = state.withLock { state in
                     guard state.count >= capacity, state.takesBytes, !Task.isCancelled else { return false }
                     state.writers[ObjectIdentifier(ticket)] = continuation
+                    state.busySteps.suspended()
                     return true
                 }
                 if !waits { continuation.resume() }

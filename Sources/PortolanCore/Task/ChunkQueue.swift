@@ -17,6 +17,10 @@ final class ChunkQueue: DelegatingDelegate {
         var first = 0
         var waiting = 0
         var end: Piece?
+        /// The reader has had the end.
+        var hasEnded = false
+        /// The reader was cancelled: the end is its error.
+        var isCancelled = false
         var isPaused = false
         var headReader: (@Sendable (Head) -> Void)?
         var reader: (@Sendable (Piece) -> Void)?
@@ -70,6 +74,11 @@ final class ChunkQueue: DelegatingDelegate {
         if let piece { body(piece) }
     }
 
+    /// The reader wants nothing more: what waits is dropped, and it gets `error`, unless it has had the end already.
+    func cancel(_ error: LoadError) {
+        state.withLock { $0.cancel(error) }
+    }
+
     // MARK: The load's side
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
@@ -85,7 +94,9 @@ final class ChunkQueue: DelegatingDelegate {
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
         let chunk = [UInt8](copying: bytes)
-        let (reader, flow) = state.withLock { $0.append(chunk, limit: limit, coalescedSize: Self.coalescedSize) }
+        let (reader, flow) = state.withLock { state in
+            state.isCancelled ? (nil, .stopped) : state.append(chunk, limit: limit, coalescedSize: Self.coalescedSize)
+        }
         reader?(.success(chunk))
         return flow
     }
@@ -95,11 +106,9 @@ final class ChunkQueue: DelegatingDelegate {
         let (headReader, reader) = state.withLock { state in
             let head: Head = .failure(error ?? LoadError(.unknown, message: "the load finished without a response"))
             if state.head == nil { state.head = head }
-            if error?.code == .cancelled {
-                state.chunks = []
-                state.first = 0
-            }
-            state.end = end
+            if error?.code == .cancelled { state.drop() }
+            if !state.isCancelled { state.end = end }
+            if state.reader != nil { state.hasEnded = true }
             defer { (state.headReader, state.reader) = (nil, nil) }
             return (state.headReader.map { ($0, head) }, state.reader)
         }
@@ -110,7 +119,10 @@ final class ChunkQueue: DelegatingDelegate {
 
 extension ChunkQueue.State {
     fileprivate mutating func next(limit: Int) -> (ChunkQueue.Piece?, resumes: Bool) {
-        guard first < chunks.count else { return (end, false) }
+        guard first < chunks.count else {
+            if end != nil { hasEnded = true }
+            return (end, false)
+        }
         let chunk = chunks[first]
         chunks[first] = []
         first += 1
@@ -122,6 +134,18 @@ extension ChunkQueue.State {
         guard isPaused, waiting <= limit / 2 else { return (.success(chunk), false) }
         isPaused = false
         return (.success(chunk), true)
+    }
+
+    fileprivate mutating func cancel(_ error: LoadError) {
+        guard !hasEnded else { return }
+        drop()
+        isCancelled = true
+        end = .failure(error)
+    }
+
+    fileprivate mutating func drop() {
+        chunks = []
+        (first, waiting) = (0, 0)
     }
 
     /// - Returns: the reader to whom the chunk goes at once, if one waits.

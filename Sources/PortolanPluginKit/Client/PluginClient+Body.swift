@@ -9,6 +9,7 @@ extension PluginClient {
     /// - Returns: how many there are; 0 at the end.
     /// - Throws: `CancellationError` also for a body that failed: the host has ended the load with the body's own cause.
     public func readBody(into buffer: inout [UInt8]) async throws -> Int {
+        try Task.checkCancellation()
         guard !buffer.isEmpty else { throw PluginError(.unknown, message: "a body was to be read into an empty buffer") }
         // The array stays with this call, which is the only one that reads into it.
         let room = Room(buffer)
@@ -102,8 +103,12 @@ public struct PluginBody: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         let client: PluginClient
         var buffer: [UInt8]
+        private var busySteps = BusySteps()
+
+        init(client: PluginClient, buffer: [UInt8]) { (self.client, self.buffer) = (client, buffer) }
 
         public mutating func next() async throws -> [UInt8]? {
+            if busySteps.next() { await Task.yield() }
             let count = try await client.readBody(into: &buffer)
             return count > 0 ? Array(buffer[..<count]) : nil
         }

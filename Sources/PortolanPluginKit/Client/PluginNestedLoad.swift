@@ -29,8 +29,15 @@ public struct PluginNestedLoad: AsyncSequence, Sendable {
         let inner: InnerLoad
         let change: PluginChange
 
+        private var busySteps = BusySteps()
+
+        init(inner: InnerLoad, change: PluginChange) { (self.inner, self.change) = (inner, change) }
+
+        /// - Throws: `CancellationError` where the task that reads was cancelled, though bytes may wait.
         public mutating func next() async throws -> Event? {
-            try await inner.next(change)
+            if busySteps.next() { await Task.yield() }
+            try Task.checkCancellation()
+            return try await inner.next(change)
         }
     }
 
