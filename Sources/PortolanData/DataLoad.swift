@@ -26,6 +26,9 @@ final class DataLoad: ProtocolLoad {
         self.client = client
     }
 
+    /// A stop may come between two pieces, when the next one is about to be delivered.
+    var stopsInTurn: Bool { true }
+
     func startLoading() { turns.take(.start, perform: perform) }
     func resumeLoading() { turns.take(.resume, perform: perform) }
     func stopLoading() { state.withLock { $0 = .over } }

@@ -15,6 +15,21 @@ import Testing
         return Loader(configuration: .default, registry: registry)
     }()
 
+    /// The load has seen that it goes on, and is stopped before it has made its next call.
+    @Test(arguments: ["data:,Hello", "data:;base64,SGVsbG8=", "data:;base64,%"]) func aStopJustBeforeACallBreaksNoRule(url: String) throws {
+        let observed = Mutex<[String]>([])
+        let task = Mutex<LoadTask?>(nil)
+        let handler = StoppingHandler(DataHandler()) { task.withLock { $0 }?.cancel() }
+        let delegate = RecordingDelegate()
+        let made = PortolanTestSupport.loader(handler) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+            .task(for: try Request(url), delegate: delegate)
+        task.withLock { $0 = made }
+        made.resume()
+        #expect(delegate.events.last == .failed(.cancelled))
+        #expect(observed.withLock { $0 }.isEmpty)
+        task.withLock { $0 = nil }
+    }
+
     @Test func theResponseIsWhatFetchSays() async throws {
         let (body, response) = try await loader.data(from: "data:text/html;charset=utf-8,%3Cp%3E#fragment")
         #expect(String(decoding: body, as: UTF8.self) == "<p>")

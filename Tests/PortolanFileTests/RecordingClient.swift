@@ -65,7 +65,7 @@ final class RecordingClient: ProtocolClient, AttemptObserver {
         record { $0.errors.append(error) }
     }
 
-    func attemptObserved(breachOf rule: ContractRule, by handler: String) { record { $0.breaches.append(rule) } }
+    func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) { record { $0.breaches.append(rule) } }
     func attemptEnded() { ended() }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {

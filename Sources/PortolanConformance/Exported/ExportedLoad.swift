@@ -117,7 +117,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         load.stopLoading()
         state.withLock { $0.stopThread = 0 }
         // A load that has its turns elsewhere may tell on until it hears of it (``HandlerTraits/stopsInTurn``).
-        if traits.isDisjoint(with: [.blocking, .stopsInTurn]) { state.withLock { $0.stage = .over } }
+        if traits.isDisjoint(with: [.blocking, .stopsInTurn]), !load.stopsInTurn { state.withLock { $0.stage = .over } }
     }
 
     func destroy() {
@@ -195,8 +195,9 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     func tell(_ kind: Event.Kind = .other, _ tell: @escaping @Sendable () -> portolan_flow) -> Flow {
         enum Way { case now, later, breach, nowhere }
         let (thread, event) = (portolan_thread_number(), Event(kind: kind, tell: tell))
-        let mayOverrun = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
+        let overrunsByTrait = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
         let way = state.withLock { state -> Way in
+            let mayOverrun = overrunsByTrait || state.load?.stopsInTurn == true
             defer { if kind.isEnd { state.hasEnded = true } }
             switch state.stage {
             // An event after an answer that says stop, or from within `stopLoading`, breaks a rule, as it does for the core.

@@ -12,23 +12,30 @@ package final class Attempt: ProtocolClient {
     private let next: any ProtocolClient
     package let handler: String
     private let hasBody: Bool
+    /// Whether the handler's loads may be about to call when they have been stopped (``HandlerTraits``).
+    private let mayOverrunStop: Bool
+    private let interimLimit: Int
+    private let interimCount = Atomic(0)
     private let observer: any AttemptObserver
     private let load = Mutex<(any ProtocolLoad)?>(nil)
     /// Why the load ends, from the decision to end it until the client is told.
     private let pendingEnd = Mutex<LoadError?>(nil)
     /// Whether ``AttemptObserver/attemptEnded()`` was called.
     private let isClosed = Atomic(false)
+    /// How often each rule was broken after the first breach; `nil` before that.
+    private let breaches = Mutex<[ContractRule: Int]?>(nil)
     /// Bytes that the response still owes; negative: not known.
     private let owed = Atomic<Int64>(-1)
 
     package init(
-        handler: String, traits: HandlerTraits, request: Request, offersCached: Bool, next: any ProtocolClient,
-        observer: consuming any AttemptObserver
+        handler: String, traits: HandlerTraits, request: Request, offersCached: Bool, interimLimit: Int = 128,
+        next: any ProtocolClient, observer: consuming any AttemptObserver
     ) {
         order = Atomic(EventOrder())
         rules = EventOrder.Rules(
-            allowsParts: traits.contains(.multipart), offersCached: offersCached,
-            mayOverrunStop: !traits.isDisjoint(with: [.blocking, .stopsInTurn]))
+            allowsParts: traits.contains(.multipart), offersCached: offersCached)
+        mayOverrunStop = !traits.isDisjoint(with: [.blocking, .stopsInTurn])
+        self.interimLimit = interimLimit
         self.handler = handler
         self.next = next
         self.observer = observer
@@ -133,7 +140,7 @@ package final class Attempt: ProtocolClient {
     private func stopLoad() {
         guard let load = currentLoad else { return }
         load.stopLoading()
-        order.update { $0.stopReturned() }
+        if !mayOverrunStop, !load.stopsInTurn { order.update { $0.stopReturned() } }
     }
 
     private func reportEnd() {
@@ -155,7 +162,7 @@ package final class Attempt: ProtocolClient {
         case .deliver: return true
         case .drop: return false
         case .breach(let rule): fail(rule)
-        case .lateBreach(let rule): observer.attemptObserved(breachOf: rule, by: handler)
+        case .lateBreach(let rule): observe(breachOf: rule)
         }
         return false
     }
@@ -168,7 +175,7 @@ package final class Attempt: ProtocolClient {
         case .over: break
         case .report(nil): reportEnd()
         case .report(let rule?):
-            observer.attemptObserved(breachOf: rule, by: handler)
+            observe(breachOf: rule)
             next.didFail(with: LoadError(violating: rule).attributed(to: handler))
             stopLoad()
         }
@@ -177,8 +184,21 @@ package final class Attempt: ProtocolClient {
     }
 
     private func fail(_ rule: ContractRule, _ detail: String? = nil) {
-        observer.attemptObserved(breachOf: rule, by: handler)
+        observe(breachOf: rule)
         end(with: LoadError(violating: rule, detail).attributed(to: handler))
+    }
+
+    private func observe(breachOf rule: ContractRule) {
+        let isFirst = breaches.withLock { breaches in
+            defer { if breaches == nil { breaches = [:] } else { breaches?[rule, default: 0] += 1 } }
+            return breaches == nil
+        }
+        observer.attemptObserved(breachOf: rule, by: handler, isFirst: isFirst)
+    }
+
+    /// Nobody can call any more.
+    deinit {
+        if let repeated = breaches.withLock({ $0 }), !repeated.isEmpty { observer.attemptRepeated(repeated, by: handler) }
     }
 
     /// Breaks off the event in delivery.
@@ -191,7 +211,13 @@ package final class Attempt: ProtocolClient {
 /// Whoever wants to know of an attempt what its client is not told.
 package protocol AttemptObserver: Sendable {
     /// A rule was broken; where the load was not over yet, it fails for it.
-    func attemptObserved(breachOf rule: ContractRule, by handler: String)
+    ///
+    /// - Parameter isFirst: whether the load had broken no rule before.
+    func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool)
+    /// The load was let go, and had broken rules after the first time.
+    ///
+    /// - Parameter counts: how often each, not counting the first breach.
+    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String)
     /// The load is over and was let go. Once.
     func attemptEnded()
     /// An event has been delivered during which somebody else wanted the way to the delegate (``LoadTask``).
@@ -202,6 +228,7 @@ package protocol AttemptObserver: Sendable {
 }
 
 extension AttemptObserver {
+    package func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) {}
     package func attemptOwedGate() {}
     package func attemptEnteredQueue(_ wait: QueueWait) {}
     package func attemptLeftQueue() {}
@@ -228,7 +255,16 @@ extension Attempt {
 
     package func didReceiveInterim(_ response: Response) {
         guard begin(.interim) else { return }
-        next.didReceiveInterim(response)
+        if interimCount.add(1, ordering: .relaxed).newValue <= interimLimit {
+            next.didReceiveInterim(response)
+        } else {
+            let error = LoadError(
+                .limitExceeded,
+                message:
+                    "more than \(interimLimit) interim responses (1xx) came; raise Loader.Configuration.interimResponseLimit if that is meant"
+            )
+            end(with: error.attributed(to: handler))
+        }
         _ = end(.interim)
     }
 

@@ -44,7 +44,7 @@ struct EventOrder: Equatable, Sendable {
         static let owesEnd = Self(rawValue: 1 << 6)
         /// The load was answered `.stopped` by a call that has an answer.
         static let sawStopped = Self(rawValue: 1 << 7)
-        /// `stopLoading` has returned.
+        /// `stopLoading` has returned, of a load whose events end with that.
         static let stopReturned = Self(rawValue: 1 << 8)
 
         /// A redirect was declined while the question was still with the client.
@@ -73,8 +73,6 @@ struct EventOrder: Equatable, Sendable {
     struct Rules: Equatable, Sendable {
         var allowsParts = false
         var offersCached = false
-        /// The load may be in a call that began before it was stopped, or hear of that later, until it has seen the answer once.
-        var mayOverrunStop = false
     }
 
     enum Verdict: Equatable {
@@ -106,7 +104,7 @@ struct EventOrder: Equatable, Sendable {
 
     /// A call of the load's begins. After `.deliver`, ``endDelivery(of:answer:)`` must follow.
     mutating func begin(_ event: Event, rules: Rules) -> Verdict {
-        if isOver { return afterEnd(event, rules: rules) }
+        if isOver { return afterEnd(event) }
         if flags.contains(.delivering) {
             flags.insert(.overlapped)
             return .drop
@@ -243,7 +241,7 @@ struct EventOrder: Equatable, Sendable {
         return true
     }
 
-    /// `stopLoading` has returned.
+    /// `stopLoading` has returned, and with that the load promises that no other call begins (not with ``ProtocolLoad/stopsInTurn``).
     mutating func stopReturned() {
         flags.insert(.stopReturned)
     }
@@ -287,7 +285,7 @@ struct EventOrder: Equatable, Sendable {
 
     // MARK: After the end
 
-    private mutating func afterEnd(_ event: Event, rules: Rules) -> Verdict {
+    private mutating func afterEnd(_ event: Event) -> Verdict {
         switch phase {
         case .redirected where flags.contains(.sawStopped):
             return .lateBreach(.nothingAfterRedirect)
@@ -298,7 +296,6 @@ struct EventOrder: Equatable, Sendable {
         }
         defer { if event.hasAnswer { flags.insert(.sawStopped) } }
         if event.hasAnswer, flags.contains(.sawStopped) { return .lateBreach(.stoppedIsLast) }
-        if flags.contains(.stopReturned), !rules.mayOverrunStop { return .lateBreach(.stopIsKept) }
-        return .drop
+        return flags.contains(.stopReturned) ? .lateBreach(.stopIsKept) : .drop
     }
 }

@@ -7,18 +7,24 @@ public protocol ProtocolLoad: AnyObject, Sendable {
     /// Begins. Called at most once, and before anything else; the load may call its client from inside, up to the end.
     func startLoading()
 
-    /// Ends the load: what it holds is let go, and no event may follow (but see ``HandlerTraits/stopsInTurn``). Idempotent; may come before the start, and is
+    /// Ends the load: what it holds is let go, and no event may follow (but see ``stopsInTurn``). Idempotent; may come before the start, and is
     /// not called after the load's own end.
     func stopLoading()
 
     /// Goes on after the client's answer `.pause`. Comes at most once for each such answer; it may overtake the return of that answer.
     func resumeLoading()
 
+    /// Whether another thread may be about to call the client when ``stopLoading()`` returns: it has seen that the load goes on, and has yet
+    /// to make the call. The client does not get such a call, and no rule is broken by it (CANCEL-01). By default `false`; as
+    /// ``HandlerTraits/stopsInTurn``, for one load.
+    var stopsInTurn: Bool { get }
+
     /// The load itself, where a thread that waits for it can do its work; by default `nil`.
     var waitable: (any WaitableLoad)? { get }
 }
 
 extension ProtocolLoad {
+    public var stopsInTurn: Bool { false }
     public var waitable: (any WaitableLoad)? { nil }
 }
 
@@ -60,6 +66,9 @@ public final class FailedLoad: ProtocolLoad {
         self.error = error
         self.client = client
     }
+
+    /// A stop may come while it starts.
+    public var stopsInTurn: Bool { true }
 
     public func startLoading() { client.didFail(with: error) }
     public func stopLoading() {}

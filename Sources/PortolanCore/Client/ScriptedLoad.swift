@@ -72,6 +72,9 @@ public final class ScriptedLoad: ProtocolLoad {
         self.client = client
     }
 
+    /// A stop may come between two events, when the next one is about to be reported.
+    public var stopsInTurn: Bool { true }
+
     public func startLoading() {
         if times != nil { state.withLock { $0.start = clock.now } }
         turns.take(.start) { _ in play() }

@@ -32,9 +32,13 @@ public struct LoadMetrics: Hashable, Sendable {
         let stepCount: Int
     }
 
-    package mutating func note(_ step: LoadStep, at time: Duration) {
+    /// - Returns: whether there was room for it.
+    @discardableResult
+    package mutating func note(_ step: LoadStep, at time: Duration) -> Bool {
         if steps.isEmpty { steps.reserveCapacity(4) }  // of an exchange on a connection that is used again there are three
-        if steps.count < Self.limit { steps.append(Step(step: step, time: time)) }
+        guard steps.count < Self.limit else { return false }
+        steps.append(Step(step: step, time: time))
+        return true
     }
 
     package mutating func note(_ report: TransferReport, at time: Duration) {

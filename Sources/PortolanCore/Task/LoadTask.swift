@@ -207,8 +207,8 @@ public final class LoadTask: Sendable {
     private func start(_ request: Request, with entry: RegisteredHandler, _ chain: any ProtocolClient, for wait: LoadWait?) {
         let canonical = entry.handler.canonicalRequest(for: request)
         let attempt = Attempt(
-            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false, next: chain,
-            observer: AttemptRecord(entry: entry, task: self))
+            handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
+            interimLimit: loader.configuration.interimResponseLimit, next: chain, observer: AttemptRecord(entry: entry, task: self))
         guard machine.withLock({ $0.begin(attempt, for: canonical) }) else { return entry.endLoad() }
         let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt)
         attempt.start(load, for: waiter?.isCurrent == true ? .toEnd : wait)
@@ -403,9 +403,11 @@ private struct AttemptRecord: AttemptObserver {
     let entry: RegisteredHandler
     let task: LoadTask
 
-    func attemptObserved(breachOf rule: ContractRule, by handler: String) {
-        task.loader.report(breachOf: rule, by: handler)
+    func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) {
+        task.loader.report(breachOf: rule, by: handler, logging: isFirst)
     }
+
+    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { task.loader.report(repeated: counts, by: handler) }
 
     func attemptOwedGate() { task.handGateOver() }
 

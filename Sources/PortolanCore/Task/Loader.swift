@@ -34,9 +34,13 @@ public final class Loader: Sendable {
         public var collectedBodyLimit: Int64 = 1 << 30
         /// How many bytes of body may wait for a slow reader before the handler is paused.
         public var bufferLimit = 512 << 10
+        /// How many interim responses (1xx) a handler may report for one request; with one more, the load fails with
+        /// ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit of its own for each answer.
+        public var interimResponseLimit = 128
         public var clock: any LoadClock = SystemClock.shared
         public var logger = Logger(label: "org.portolan.loader")
-        /// Hears of each breach of the contract, also of those that came after a load's end and could not fail it. Any thread.
+        /// Hears of each breach of the contract, also of those that came after a load's end and could not fail it. Any thread. The logger
+        /// has the first one of each load, and a line with the number of the others when the load is let go.
         public var breachObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
         public init() {}
@@ -112,8 +116,19 @@ public final class Loader: Sendable {
         configuration.logger.log(level: level, "\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
     }
 
-    func report(breachOf rule: ContractRule, by handler: String) {
-        configuration.logger.warning("contract broken: \(rule.sentence)", metadata: ["rule": "\(rule.id)", "handler": "\(handler)"])
+    func report(breachOf rule: ContractRule, by handler: String, logging isLogged: Bool) {
+        if isLogged {
+            configuration.logger.warning("contract broken: \(rule.sentence)", metadata: ["rule": "\(rule.id)", "handler": "\(handler)"])
+        }
         configuration.breachObserver?(rule, handler)
+    }
+
+    /// - Parameter counts: how often a load broke each rule after its first breach.
+    func report(repeated counts: [ContractRule: Int], by handler: String) {
+        let total = counts.values.reduce(0, +)
+        let list = counts.sorted { $0.key.id < $1.key.id }.map { "\($0.key.id): \($0.value)" }.joined(separator: ", ")
+        configuration.logger.warning(
+            "contract broken \(total) more \(total == 1 ? "time" : "times") by the same load (\(list))", metadata: ["handler": "\(handler)"]
+        )
     }
 }

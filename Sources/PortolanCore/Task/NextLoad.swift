@@ -21,6 +21,9 @@ final class NextLoad: ProtocolLoad {
         (self.request, self.task, self.client) = (request, task, client)
     }
 
+    /// Its events are passed on by the thread that brings them, which may be about to.
+    var stopsInTurn: Bool { true }
+
     func startLoading() { launch(failed: []) }
 
     func stopLoading() {
@@ -60,7 +63,8 @@ final class NextLoad: ProtocolLoad {
         let mark = RequestMark(handler: entry.handler.identifier, url: canonical.url)
         let attempt = Attempt(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
-            next: MarkingStage(mark, next: client), observer: NextRecord(entry: entry, task: task))
+            interimLimit: task.loader.configuration.interimResponseLimit, next: MarkingStage(mark, next: client),
+            observer: NextRecord(entry: entry, task: task))
         let starts = state.withLock { state in
             if !state.isStopped { state.attempt = attempt }
             return !state.isStopped
@@ -96,7 +100,10 @@ private struct NextRecord: AttemptObserver {
     let entry: RegisteredHandler
     let task: LoadTask
 
-    func attemptObserved(breachOf rule: ContractRule, by handler: String) { task.loader.report(breachOf: rule, by: handler) }
+    func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) {
+        task.loader.report(breachOf: rule, by: handler, logging: isFirst)
+    }
+    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { task.loader.report(repeated: counts, by: handler) }
     func attemptEnded() { entry.endLoad() }
     func attemptEnteredQueue(_ wait: QueueWait) { task.enterQueue(wait) }
     func attemptLeftQueue() { task.leaveQueue() }

@@ -67,8 +67,10 @@ final class TaskClient: ProtocolClient {
     }
 
     func didReach(_ step: LoadStep) {
-        task.noteActivity { $0.note(step, at: $1) }
-        task.tell(.step(step))
+        var isNoted = false
+        task.noteActivity { isNoted = $0.note(step, at: $1) }
+        // What the metrics have no room for, a slow delegate need not keep either.
+        if isNoted { task.tell(.step(step)) }
     }
 
     func didTransfer(_ report: TransferReport) {

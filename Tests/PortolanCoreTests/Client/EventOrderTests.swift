@@ -137,9 +137,10 @@ import Testing
         #expect(result)
     }
 
-    @Test func aBlockingLoadMayOverrunItsStopOnce() {
-        let rules = EventOrder.Rules(mayOverrunStop: true)
-        var order = Self.stopReturned(Self.ended(Self.after(Self.started(), .response, .keepGoing)))
+    /// As one that is about to call when it is stopped (``ProtocolLoad/stopsInTurn``): its stop promises nothing.
+    @Test func aLoadThatStopsInTurnMayOverrunItsStopOnce() {
+        let rules = EventOrder.Rules()
+        var order = Self.ended(Self.after(Self.started(), .response, .keepGoing))
         let first = order.begin(.data, rules: rules)
         #expect(first == .drop)
         let second = order.begin(.data, rules: rules) == .lateBreach(.stoppedIsLast)

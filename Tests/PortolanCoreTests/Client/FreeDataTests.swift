@@ -12,9 +12,7 @@ import Testing
     }
 
     private static let rules = [false, true].flatMap { parts in
-        [false, true].flatMap { cached in
-            [false, true].map { EventOrder.Rules(allowsParts: parts, offersCached: cached, mayOverrunStop: $0) }
-        }
+        [false, true].map { EventOrder.Rules(allowsParts: parts, offersCached: $0) }
     }
 
     @Test func beginningIsWhatTheMachineWouldAnswer() {

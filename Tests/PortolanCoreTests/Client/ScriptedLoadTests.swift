@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanTestSupport
+import Synchronization
 import Testing
 
 @testable import PortolanCore
@@ -69,5 +70,35 @@ import Testing
         let early = Response(url: url, status: .init(code: 103))
         ScriptedLoad([.interim(early), .response(Response(url: url)), .trailers([.age: "1"]), .finish], client: client).startLoading()
         #expect(client.events == [.interim(103), .response(nil), .trailers, .finished] && client.trailers == [.age: "1"])
+    }
+
+    /// The load has seen that it goes on, and is stopped before it has made its next call.
+    @Test func aStopBetweenTwoEventsBreaksNoRule() throws {
+        let observed = Mutex<[String]>([])
+        let task = Mutex<LoadTask?>(nil)
+        let handler = StoppingHandler(StubHandler { _ in .pieces([[1], [2], [3]]) }) { task.withLock { $0 }?.cancel() }
+        let delegate = RecordingDelegate()
+        let made = loader(handler) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+            .task(for: try Request("x:1"), delegate: delegate)
+        task.withLock { $0 = made }
+        made.resume()
+        #expect(delegate.events == [.response(try URLRecord(parsing: "x:1")), .failed(.cancelled)])
+        #expect(observed.withLock { $0 }.isEmpty)
+        task.withLock { $0 = nil }
+    }
+
+    /// So does one that can only fail.
+    @Test func aStopBeforeAFailedLoadFailsBreaksNoRule() throws {
+        let observed = Mutex<[String]>([])
+        let task = Mutex<LoadTask?>(nil)
+        let handler = StoppingHandler(StubHandler { _ in throw LoadError(.notFound, message: "no") }) { task.withLock { $0 }?.cancel() }
+        let delegate = RecordingDelegate()
+        let made = loader(handler) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+            .task(for: try Request("x:1"), delegate: delegate)
+        task.withLock { $0 = made }
+        made.resume()
+        #expect(delegate.events == [.failed(.cancelled)])
+        #expect(observed.withLock { $0 }.isEmpty)
+        task.withLock { $0 = nil }
     }
 }

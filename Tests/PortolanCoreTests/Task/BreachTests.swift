@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import Logging
 import PortolanTestSupport
 import Synchronization
 import Testing
@@ -73,6 +74,58 @@ import Testing
         #expect(observed.withLock { $0 } == ["ORDER-02", "ORDER-03"])
     }
 
+    @Test func theLogHasTheFirstBreachOfALoadAndTheNumberOfTheOthers() async throws {
+        let lines = Mutex<[String]>([])
+        let observed = Mutex(0)
+        do {
+            let handler = ManualHandler { load in
+                load.respond()
+                load.finish()
+                load.finish()
+                for _ in 0..<95 { load.deliver([1]) }
+            }
+            let loader = loader(handler) { configuration in
+                configuration.logger = Logger(label: "test") { _ in BreachLog { line in lines.withLock { $0.append(line) } } }
+                configuration.breachObserver = { _, _ in observed.withLock { $0 += 1 } }
+            }
+            _ = try await loader.data(from: "x:1")
+        }
+        #expect(observed.withLock { $0 } == 96)
+        #expect(
+            lines.withLock { $0 } == [
+                "contract broken: \(ContractRule.oneEnd.sentence)",
+                "contract broken 95 more times by the same load (ORDER-03: 95)",
+            ])
+    }
+
+    @Test func moreInterimResponsesThanTheLimitFailTheLoad() async throws {
+        let handler = ManualHandler { load in
+            for _ in 0..<10_000 { load.client.didReceiveInterim(Response(url: load.request.url, status: .earlyHints)) }
+            load.respond()
+            load.finish()
+        }
+        let delegate = RecordingDelegate()
+        let loader = loader(handler) { $0.interimResponseLimit = 5 }
+        loader.task(for: try Request("x:1"), delegate: delegate).resume()
+        #expect(delegate.events == [.interim, .interim, .interim, .interim, .interim, .failed(.limitExceeded)])
+        #expect(delegate.error?.message.contains("interimResponseLimit") == true)
+        #expect(handler.loads.first?.calls == [.start, .stop])
+    }
+
+    @Test func aSlowDelegateIsKeptNoMoreInterimResponsesThanTheLimit() async throws {
+        let handler = ManualHandler { load in
+            for _ in 0..<10_000 { load.client.didReceiveInterim(Response(url: load.request.url, status: .earlyHints)) }
+        }
+        let jobs = Mutex<[@Sendable () -> Void]>([])
+        let delegate = RecordingDelegate()
+        loader(handler).task(
+            for: try Request("x:1"), delegate: delegate, on: DeliveryQueue { job in jobs.withLock { $0.append(job) } }
+        ).resume()
+        while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() }
+        #expect(delegate.events.count(where: { $0 == .interim }) == 128)
+        #expect(delegate.events.last == .failed(.limitExceeded))
+    }
+
     @Test func aLengthDoesNotBindAHEADRequest() async throws {
         let handler = ManualHandler {
             $0.respond(expectedLength: 10)
@@ -107,4 +160,19 @@ import Testing
             return FailedLoad(LoadError(.unknown, message: "never started"), client: client)
         }
     }
+}
+
+private struct BreachLog: LogHandler {
+    let write: @Sendable (String) -> Void
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { write("\(event.message)") }
 }

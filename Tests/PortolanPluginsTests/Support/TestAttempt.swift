@@ -62,7 +62,7 @@ final class TestAttempt: AttemptObserver {
     /// The rules that were broken, in the order in which the gate saw it.
     var breaches: [ContractRule] { state.withLock { $0.breaches } }
 
-    func attemptObserved(breachOf rule: ContractRule, by handler: String) {
+    func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) {
         state.withLock { $0.breaches.append(rule) }
     }
 
@@ -75,6 +75,8 @@ final class TestAttempt: AttemptObserver {
 private final class ObserverRelay: AttemptObserver, @unchecked Sendable {  // … because `target` is set before the load starts
     weak var target: TestAttempt?
 
-    func attemptObserved(breachOf rule: ContractRule, by handler: String) { target?.attemptObserved(breachOf: rule, by: handler) }
+    func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) {
+        target?.attemptObserved(breachOf: rule, by: handler, isFirst: isFirst)
+    }
     func attemptEnded() { target?.attemptEnded() }
 }
