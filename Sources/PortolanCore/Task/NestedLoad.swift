@@ -7,22 +7,40 @@ import Synchronization
 ///
 /// Redirects and challenges are decided where the outer load's are. What only concerns the inner request (bytes sent, steps) stays inside.
 final class NestedLoad: ProtocolLoad {
+    /// Whose turn it is to end the task when it is stopped: the delegate hears the beginning first, or neither of the two.
+    private enum Stage: UInt8, AtomicRepresentable {
+        case made, starting, started, stopped
+    }
+
     let task: LoadTask
     private let relay: NestedRelay
+    private let stage = Atomic(Stage.made)
 
     init(_ request: Request, outer: LoadTask, client: any ProtocolClient) {
         relay = NestedRelay(outer: outer, client: client)
         task = LoadTask(request, loader: outer.loader, delegate: relay, parent: outer)
     }
 
+    /// Its events are passed on by the thread that brings them, which may be about to.
+    var stopsInTurn: Bool { true }
+
     func startLoading() {
+        guard pass(from: .made, to: .starting) else { return }
         task.outermost.tellFromInside(.innerBegan(task))
-        task.resume()
+        // It may have been stopped meanwhile.
+        if pass(from: .starting, to: .started) { task.resume() } else { task.cancel() }
     }
 
     func stopLoading() {
         relay.stop()
-        task.cancel()
+        switch stage.exchange(.stopped, ordering: .acquiringAndReleasing) {
+        case .made, .started: task.cancel()
+        case .starting, .stopped: break
+        }
+    }
+
+    private func pass(from old: Stage, to new: Stage) -> Bool {
+        stage.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
     }
 
     func resumeLoading() { task.readMore() }

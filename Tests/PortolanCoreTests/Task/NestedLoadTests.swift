@@ -63,6 +63,42 @@ import Testing
         #expect(observed.withLock { $0 }.isEmpty)
     }
 
+    @Test func anInnerLoadThatIsClosedBeforeItsStartIsNeverSeen() throws {
+        let inner = ManualHandler(schemes: .only(["x"]))
+        let outer = ManualHandler(schemes: .only(["outer"])) { load in
+            guard let request = try? Request("x:1") else { return }
+            let nested = load.client.makeNestedLoad(for: request, client: load.client)
+            nested.stopLoading()
+            nested.startLoading()
+            load.respond()
+            load.finish()
+        }
+        let delegate = RecordingDelegate()
+        loader(outer, inner).task(for: try Request("outer:x"), delegate: delegate).resume()
+        #expect(delegate.events == [.response(try URLRecord(parsing: "outer:x")), .finished])
+        #expect(inner.loads.isEmpty)
+    }
+
+    /// The delegate hears of the beginning first, and stops the load that is about to start.
+    @Test func anInnerLoadThatIsClosedWhileItStartsEndsAfterItsBeginning() throws {
+        let inner = ManualHandler(schemes: .only(["x"]))
+        let outer = ManualHandler(schemes: .only(["outer"]))
+        let nested = Mutex<(any ProtocolLoad)?>(nil)
+        let delegate = RecordingDelegate { event, _ in
+            if case .inner = event { nested.withLock { $0 }?.stopLoading() }
+            return .keepGoing
+        }
+        loader(outer, inner).task(for: try Request("outer:x"), delegate: delegate).resume()
+        let load = try #require(outer.loads.first)
+        let made = load.client.makeNestedLoad(for: try Request("x:1"), client: load.client)
+        nested.withLock { $0 = made }
+        made.startLoading()
+        let url = try URLRecord(parsing: "x:1")
+        #expect(delegate.events == [.inner(url, depth: 1), .innerEnd(url, .cancelled)])
+        #expect(inner.loads.isEmpty)
+        load.finish()
+    }
+
     @Test func aPauseReachesTheInnerLoad() async throws {
         let inner = ManualHandler(schemes: .only(["x"]))
         let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
