@@ -92,7 +92,22 @@ import Testing
         }
         var last = error
         while let cause = last.cause as? LoadError { last = cause }
-        #expect(last.message == "the first")
+        // Each of the twenty layers has left out what it could not carry.
+        #expect(last.message == "(12 causes left out) the first")
+    }
+
+    @Test("Of a plugin's thousand causes, the nearest seven and the last are kept") func thousandCausesAreReadWithoutRecursion() throws {
+        let count = 1000
+        let middle = unsafe Lent(LoadError(.ioFailed, message: "middle"))
+        let root = unsafe Lent(LoadError(.ioFailed, message: "root"))
+        let nodes = UnsafeMutablePointer<portolan_error>.allocate(capacity: count)
+        defer { unsafe nodes.deallocate() }
+        for index in 0..<count {
+            unsafe (nodes + index).initialize(to: index == count - 1 ? root.pointer.pointee : middle.pointer.pointee)
+            unsafe nodes[index].cause = index + 1 < count ? UnsafePointer(nodes + index + 1) : nil
+        }
+        let causes = unsafe try LoadError(reading: nodes).causes().compactMap { ($0 as? LoadError)?.message }
+        #expect(causes == Array(repeating: "middle", count: 7) + ["(991 causes left out) root"])
     }
 
     @Test func aCircleOfCausesEnds() throws {

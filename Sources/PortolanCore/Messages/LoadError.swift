@@ -3,13 +3,16 @@
 /// Why a load, or the set-up of one, failed.
 ///
 /// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values quoted,
-/// and how to mend it. ``cause`` leads to the error underneath, where there is one.
+/// and how to mend it. ``cause`` leads to the error underneath, where there is one. At most eight causes are kept, one below the other: of a longer list
+/// the nearest seven and the last, whose message then begins with how many are missing, as in `(3 causes left out)`.
 public struct LoadError: Error, Sendable {
     public var code: Code
     /// The reverse-DNS name of whoever defines `code`; `nil` for the published codes of ``Code``.
     public var domain: String?
     public var message: String
-    public var cause: (any Error)?
+    public var cause: (any Error)? {
+        didSet { cause = Self.limited(cause) }
+    }
     /// The rule of the contract that a handler broke; not `nil` exactly where the core says ``Code/protocolViolation``.
     public private(set) var rule: ContractRule?
 
@@ -17,7 +20,7 @@ public struct LoadError: Error, Sendable {
         self.code = code
         self.domain = domain
         self.message = message
-        self.cause = cause
+        self.cause = Self.limited(cause)
     }
 
     package init(violating rule: ContractRule, _ detail: String? = nil) {

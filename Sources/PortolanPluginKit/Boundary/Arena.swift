@@ -68,7 +68,20 @@ final class Arena {
         return unsafe lent
     }
 
+    /// With its causes, of which there are not many (``PluginError``).
     func error(_ error: PluginError) -> portolan_error {
+        var lent = unsafe portolan_error()
+        var below: UnsafePointer<portolan_error>?
+        for error in error.fromRoot {
+            unsafe lent = image(of: error)
+            unsafe lent.cause = unsafe below
+            unsafe below = list([error]) { _ in unsafe lent }
+        }
+        return unsafe lent
+    }
+
+    /// Without its causes.
+    private func image(of error: PluginError) -> portolan_error {
         let domain = error.domain.flatMap { Syntax.isReverseDNS($0) ? $0 : nil }
         // The host takes only published codes without a domain, and of those not the ones that are its own to give (ERR-03).
         let isPublished = (PluginError.Code.notOffered.rawValue ... -1).contains(error.code.rawValue)
@@ -77,7 +90,6 @@ final class Arena {
         unsafe lent.code = domain != nil || isPublished ? error.code.rawValue : PluginError.Code.unknown.rawValue
         unsafe lent.domain = string(domain)
         unsafe lent.message = string(Syntax.oneLine(error.message))
-        unsafe lent.cause = error.cause.flatMap { cause in unsafe list([cause]) { unsafe self.error($0) } }
         return unsafe lent
     }
 

@@ -42,11 +42,15 @@ extension PluginResponse {
 }
 
 extension PluginError {
-    /// Copies an error with its causes, of which the host lends eight at most.
-    init(_ lent: portolan_error, depth: Int = 0) {
-        let cause = unsafe depth < 8 ? lent.cause.map { unsafe PluginError($0.pointee, depth: depth + 1) } : nil
-        unsafe self.init(
-            Code(rawValue: lent.code), domain: lent.domain.text, message: lent.message.text ?? "", cause: cause)
+    /// Copies an error with its causes, of which a host lends eight at most.
+    init(_ lent: portolan_error) {
+        var list = unsafe [lent]
+        while unsafe list.count <= 8, let next = unsafe list.last?.cause { unsafe list.append(next.pointee) }
+        var cause: PluginError?
+        while unsafe list.count > 1, let last = unsafe list.popLast() {
+            cause = unsafe PluginError(Code(rawValue: last.code), domain: last.domain.text, message: last.message.text ?? "", cause: cause)
+        }
+        unsafe self.init(Code(rawValue: lent.code), domain: lent.domain.text, message: lent.message.text ?? "", cause: cause)
     }
 }
 

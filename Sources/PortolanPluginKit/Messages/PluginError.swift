@@ -4,21 +4,71 @@
 ///
 /// The message is one line that says what happened, with values quoted, and what to do about it. No user information of a URL and no secret
 /// stands in it. A longer one is cut at 4096 bytes, and control characters are replaced, for the host takes no others (ERR-02).
+///
+/// At most eight causes are kept, one below the other, so that a loop may wrap its last error as often as it retries. Of more, the nearest seven and the
+/// last are kept, and the message of the last begins with how many are missing, as in `(3 causes left out)`.
 public struct PluginError: Error, Hashable, Sendable {
     public let code: Code
     /// Reverse DNS, where ``code`` is a number of somebody's own; `nil` for the published codes.
     public let domain: String?
     public let message: String
-    private let causes: [PluginError]
+    /// All of them, the nearest first. They have none of their own: a list of values inside of values is released one inside of the other.
+    private let causes: [Cause]
 
     /// What brought it about, such as the failure of a load inside.
-    public var cause: PluginError? { causes.first }
+    public var cause: PluginError? {
+        causes.first.map { PluginError($0, causes: Array(causes.dropFirst())) }
+    }
 
     public init(_ code: Code, domain: String? = nil, message: String, cause: PluginError? = nil) {
         self.code = code
         self.domain = domain
         self.message = message
-        causes = cause.map { [$0] } ?? []
+        causes = cause.map { Cause.limited([Cause($0.code, $0.domain, $0.message)] + $0.causes) } ?? []
+    }
+
+    private init(_ error: Cause, causes: [Cause]) {
+        (code, domain, message) = (error.code, error.domain, error.message)
+        self.causes = causes
+    }
+
+    /// This error and its causes, each without causes, the last one first.
+    var fromRoot: [PluginError] {
+        causes.reversed().map { PluginError($0, causes: []) } + [PluginError(code, domain: domain, message: message)]
+    }
+}
+
+extension PluginError {
+    /// An error below another one.
+    fileprivate struct Cause: Hashable, Sendable {
+        let code: Code
+        let domain: String?
+        var message: String
+
+        init(_ code: Code, _ domain: String?, _ message: String) {
+            (self.code, self.domain, self.message) = (code, domain, message)
+        }
+
+        /// As many as the host keeps.
+        static func limited(_ causes: [Cause]) -> [Cause] {
+            guard causes.count > 8, var last = causes.last else { return causes }
+            last.addOmitted(causes.count - 8)
+            return causes.prefix(7) + [last]
+        }
+
+        /// Says in the message that causes above this one are left out, in the words that the host uses and reads.
+        private mutating func addOmitted(_ count: Int) {
+            var (total, text) = (count, message[...])
+            if let end = message.firstIndex(of: ")"), message.first == "(" {
+                let words = message[..<end].dropFirst().split(separator: " ", omittingEmptySubsequences: false)
+                if words.count == 4, let known = Int(words[0]), known > 0, words[1].hasPrefix("cause"), words[2...] == ["left", "out"] {
+                    let (sum, overflows) = known.addingReportingOverflow(count)
+                    total = overflows ? .max : sum
+                    text = message[message.index(after: end)...].drop { $0 == " " }
+                }
+            }
+            message = "(\(total) cause\(total == 1 ? "" : "s") left out) \(text)"
+        }
     }
 }
 

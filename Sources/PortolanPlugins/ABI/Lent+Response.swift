@@ -34,29 +34,35 @@ extension portolan_storage {
 }
 
 extension Lent<portolan_error> {
-    /// One fewer than the host follows, so that all of them are still there where the plugin gives this error as a cause of its own.
-    private static let deepestCause = 7
+    /// One fewer than the host keeps, so that all of them are still there where the plugin gives this error as a cause of its own.
+    private static let causeLimit = LoadError.causeLimit - 1
 
     /// An error as a plugin is lent it, with its causes: one line each, and one of the published codes where it has no domain. Of more causes
-    /// than can go, those in the middle are left out: the last one tells what happened.
+    /// than can go, those in the middle are left out: the last one tells what happened, and how many are missing.
     package init(_ error: LoadError) {
         unsafe self.init { unsafe Self.image(of: error, in: &$0) }
     }
 
-    /// - Parameter depth: of how many errors this one is the cause.
-    package static func image(of error: LoadError, in arena: inout Arena, depth: Int = 0) -> portolan_error {
+    package static func image(of error: LoadError, in arena: inout Arena) -> portolan_error {
+        var below: UnsafePointer<portolan_error>?
+        for cause in unsafe error.causes(atMost: causeLimit).reversed() {
+            let place = unsafe arena.reserve(portolan_error.self, count: 1)
+            let image = unsafe image(of: LoadError.asLoadError(cause), above: below, in: &arena)
+            unsafe place?.initialize(to: image)
+            unsafe below = place.map { unsafe UnsafePointer($0) }
+        }
+        return unsafe image(of: error, above: below, in: &arena)
+    }
+
+    private static func image(
+        of error: LoadError, above cause: UnsafePointer<portolan_error>?, in arena: inout Arena
+    ) -> portolan_error {
         var image = unsafe portolan_error()
         unsafe image.size = UInt32(MemoryLayout<portolan_error>.size)
         unsafe image.code = error.code.rawValue
         unsafe image.domain = arena.string(error.domain)
         unsafe image.message = arena.string(Text.oneLine(error.message.isEmpty ? "no reason was given" : error.message))
-        if let next = error.cause, unsafe depth < deepestCause {
-            let cause = unsafe depth + 1 < deepestCause ? LoadError.asLoadError(next) : LoadError.root(of: next)
-            let place = unsafe arena.reserve(portolan_error.self, count: 1)
-            let causeImage = unsafe self.image(of: cause, in: &arena, depth: depth + 1)
-            unsafe place?.initialize(to: causeImage)
-            unsafe image.cause = place.map { unsafe UnsafePointer($0) }
-        }
+        unsafe image.cause = unsafe cause
         return unsafe image
     }
 }
@@ -64,12 +70,5 @@ extension Lent<portolan_error> {
 extension LoadError {
     fileprivate static func asLoadError(_ error: any Error) -> LoadError {
         error as? LoadError ?? LoadError(.unknown, message: String(describing: error))
-    }
-
-    /// The cause that has none. These are values, so there is no circle.
-    fileprivate static func root(of cause: any Error) -> LoadError {
-        var root = cause
-        while let next = (root as? LoadError)?.cause { root = next }
-        return asLoadError(root)
     }
 }

@@ -4,7 +4,8 @@ import CPortolan
 import PortolanCore
 
 extension LoadError {
-    private static let deepestCause = 8
+    /// A list of causes that a plugin gives is followed so far: it may be a circle.
+    private static let mostCausesFollowed = 1024
 
     /// A failure as a plugin gives it, with its causes.
     ///
@@ -22,15 +23,30 @@ extension LoadError {
                 "the code \(code.rawValue) is none that is published for plugins; take the nearest, or give a domain of your own")
         }
         let message = try unsafe Self.message(of: error)
-        self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause, depth: 1))
+        self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause))
     }
 
-    /// Causes come from elsewhere, a nested load for instance: they are taken as they are, and put right where they have to be.
-    private static func cause(at pointer: UnsafePointer<portolan_error>?, depth: Int) -> LoadError? {
-        guard depth <= deepestCause, let error = unsafe try? portolan_error.read(pointer) else { return nil }  // because a cause is no duty
-        return unsafe LoadError(
-            Code(rawValue: error.code), domain: error.domain.text, message: Text.oneLine(error.message.repairedText),
-            cause: cause(at: error.cause, depth: depth + 1))
+    /// Causes come from elsewhere, a nested load for instance: they are taken as they are, and put right where they have to be. Of more than an error
+    /// may have, the nearest ones and the last are kept.
+    private static func cause(at first: UnsafePointer<portolan_error>?) -> LoadError? {
+        var kept: [portolan_error] = unsafe []
+        var next = unsafe first
+        var followed = 0
+        // `try?` because a cause is no duty.
+        while followed < mostCausesFollowed, let error = unsafe try? portolan_error.read(next) {
+            if unsafe kept.count == causeLimit { unsafe kept.removeLast() }
+            unsafe kept.append(error)
+            unsafe next = error.cause
+            followed += 1
+        }
+        var leftOut = unsafe followed - kept.count
+        var cause: LoadError?
+        while let error = unsafe kept.popLast() {
+            let message = unsafe OmittedCauses.adding(leftOut, to: Text.oneLine(error.message.repairedText))
+            cause = unsafe LoadError(Code(rawValue: error.code), domain: error.domain.text, message: message, cause: cause)
+            leftOut = 0
+        }
+        return cause
     }
 
     private static func domain(of error: portolan_error) throws(Breach) -> String? {

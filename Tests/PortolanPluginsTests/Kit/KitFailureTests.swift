@@ -35,6 +35,14 @@ import Testing
         #expect(own?.domain == "org.example.tide" && own?.code.rawValue == 7)
     }
 
+    @Test("A loop that wraps its last error 100000 times keeps the nearest causes and the first") func causesAreLimited() async throws {
+        let error = try await kit.run("kit:throws-retries").error
+        #expect(error?.message == "attempt 100000 failed")
+        #expect(
+            error?.causes().compactMap { ($0 as? LoadError)?.message }
+                == (99993...99999).reversed().map { "attempt \($0) failed" } + ["(99991 causes left out) the first attempt failed"])
+    }
+
     @Test(arguments: [("data-first-ignored", "ok"), ("two-responses-ignored", "ok"), ("cancels-itself", "ok")])
     func aMistakeThatIsCaughtIsNone(_ name: String, _ text: String) async throws {
         let client = try await kit.run("kit:\(name)")

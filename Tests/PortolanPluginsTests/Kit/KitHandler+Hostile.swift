@@ -69,6 +69,11 @@ extension KitHandler {
         "throws-unpublished": { _, _ in throw PluginError(PluginError.Code(rawValue: -4711), message: "odd") },
         "throws-the-hosts": { _, _ in throw PluginError(PluginError.Code(rawValue: -30), message: "odd") },
         "throws-bad-domain": { _, _ in throw PluginError(PluginError.Code(rawValue: 3), domain: "no domain", message: "odd") },
+        "throws-retries": { _, _ in
+            var error = PluginError(.connectionLost, message: "the first attempt failed")
+            for attempt in 2...100_000 { error = PluginError(.connectionLost, message: "attempt \(attempt) failed", cause: error) }
+            throw error
+        },
         "throws-cancelled": { _, _ in throw CancellationError() },
         "cancels-itself": { _, client in
             try await client.didReceive(PluginResponse())

@@ -56,8 +56,8 @@ typedef struct portolan_error {
     /// One line of UTF-8, 1 to 4096 bytes: what happened, with values quoted, and what to do about it. No user information of the URL, and
     /// no secret.
     portolan_string message;
-    /// What brought it about, such as the error of a nested load. Lent as this error is. The host follows at most eight and drops the rest,
-    /// so a circle does no harm. Check: NEST-02
+    /// What brought it about, such as the error of a nested load. Lent as this error is. The host keeps at most eight: of more, the first seven
+    /// and the last, whose message then begins with "(N causes left out)". It follows 1024 at most, so a circle does no harm. Check: NEST-02
     const struct portolan_error *PORTOLAN_NULLABLE cause;
 } portolan_error;
 
