@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// Tells when the last load of the handlers that were taken out has ended.
 public struct Retirement: Sendable {
     let entries: [RegisteredHandler]
@@ -8,10 +10,9 @@ public struct Retirement: Sendable {
 
     /// Calls `body` once, when the last load has ended; at once, if it has already. On the thread of that load's end.
     public func whenFinished(_ body: @escaping @Sendable () -> Void) {
-        guard let first = entries.first else { return body() }
-        let rest = Retirement(entries: Array(entries.dropFirst()))
-        // One after another: each is idle for good, so the order in which they end does not matter.
-        first.whenIdleForGood { rest.whenFinished(body) }
+        guard !entries.isEmpty else { return body() }
+        let remaining = Countdown(entries.count)
+        for entry in entries { entry.whenIdleForGood { if remaining.reachesZero() { body() } } }
     }
 
     public func finished() async {
@@ -19,4 +20,14 @@ public struct Retirement: Sendable {
             whenFinished { continuation.resume() }
         }
     }
+}
+
+private final class Countdown: Sendable {
+    private let count: Atomic<Int>
+
+    init(_ count: Int) {
+        self.count = Atomic(count)
+    }
+
+    func reachesZero() -> Bool { count.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
 }

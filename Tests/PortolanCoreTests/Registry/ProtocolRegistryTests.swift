@@ -19,6 +19,17 @@ import Testing
         #expect(try registry.snapshot().handler(for: Self.request("x:1"))?.handler.identifier == "c")
     }
 
+    @Test("Thousands of handlers that are taken out at once end on the stack of a load's thread") func manyHandlersEndAtOnce() throws {
+        let registry = ProtocolRegistry()
+        let registration = registry.register(Self.stub("a", .only(["x"])))
+        registry.replace(registration, with: Array(repeating: Self.stub("b", .only(["x"])), count: 5000))
+        let retirement = registry.unregister(registration)
+        let calls = Monitor(0)
+        try PlatformThread.start { retirement.whenFinished { calls.signalling { $0 += 1 } } }
+        calls.wait { $0 > 0 ? () : nil }
+        #expect(retirement.isFinished && calls.withLock { $0 } == 1)
+    }
+
     @Test func handlersOfAnySchemeKeepTheirPlaceInTheOrder() throws {
         let registry = ProtocolRegistry()
         registry.register(Self.stub("any-1", .any))
