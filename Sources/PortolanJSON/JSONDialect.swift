@@ -11,8 +11,8 @@ package struct JSONDialect: Sendable {
     /// How deep values may lie in each other.
     let depthLimit: Int
 
-    /// RFC 8259, forgiving in what is text: for what programs send.
-    package static let json = Self(isExtended: false, repairsText: true, allowsDuplicates: true, depthLimit: 512)
+    /// RFC 8259, forgiving in what is text: for what programs send. It, too, is read on threads with a small stack.
+    package static let json = Self(isExtended: false, repairsText: true, allowsDuplicates: true, depthLimit: 128)
     /// JSON5, strict in what is text: for what people write. Shallow, for it may be read on a thread with a small stack: 500 levels took over 512 KiB
     /// without optimization.
     package static let json5 = Self(isExtended: true, repairsText: false, allowsDuplicates: false, depthLimit: 64)

@@ -60,8 +60,8 @@ import Testing
 
     @Test func nestingHasALimit() throws {
         func nested(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
-        #expect(throws: Never.self) { try Self.parse(nested(513)) }
-        #expect(throws: JSONError(problem: .tooDeep, offset: 513)) { try Self.parse(nested(514)) }
+        #expect(throws: Never.self) { try Self.parse(nested(129)) }
+        #expect(throws: JSONError(problem: .tooDeep, offset: 129)) { try Self.parse(nested(130)) }
     }
 
     /// Every way to cut a text short is an error, and none is a trap.

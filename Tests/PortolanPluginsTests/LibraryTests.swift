@@ -34,6 +34,21 @@ import Testing
         #expect(plugin.handlers.map(\.traits) == [.blocking])
     }
 
+    @Test("The deepest configuration that is read fits the stack of a load's thread", arguments: [129, 130, 1_000_000])
+    func theDeepestConfigurationFitsTheStack(_ depth: Int) throws {
+        let text = String(repeating: #"{"a":"#, count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
+        let outcome = Monitor<LoadError.Code??>(nil)
+        try PlatformThread.start {
+            do throws(LoadError) {
+                _ = try PluginConfiguration(json: text)
+                outcome.signalling { $0 = .some(nil) }
+            } catch {
+                outcome.signalling { $0 = error.code }
+            }
+        }
+        #expect(outcome.wait { $0 } == (depth <= 129 ? nil : .badRequest))
+    }
+
     @Test func aMissingFileSaysSo() {
         let error = #expect(throws: LoadError.self) { try Plugin(contentsOf: "/nonexistent/plugin.so") }
         expectOneLine(error, startsWith: "DESC-01: ", names: "/nonexistent/plugin.so")
