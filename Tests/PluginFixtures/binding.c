@@ -238,6 +238,40 @@ int bf_next(thing *self, const void **bytes, size_t *length) {
     return *length == 0;
 }
 
+/* Puts out a digit at a time, with 1 together with the last one. */
+int bf_next_digit(thing *self, int *digit) {
+    *digit = *self->rest - '0';
+    if (*self->rest) self->rest++;
+    return *self->rest == 0;
+}
+
+/* What is kept of what a caller hands over once, as putenv(3) and openlog(3) keep it. */
+static const char *remembered_text;
+static const void *remembered_bytes;
+static size_t remembered_length;
+static long *remembered_place;
+
+void bf_remember_text(const char *text) { remembered_text = text; }
+const char *bf_remembered_text(void) { return remembered_text; }
+
+void bf_remember_bytes(const void *bytes, size_t length) {
+    remembered_bytes = bytes;
+    remembered_length = length;
+}
+
+const void *bf_remembered_bytes(size_t *length) {
+    *length = remembered_length;
+    return remembered_bytes;
+}
+
+/* Writes to a place and reads it again, long after the call that was to fill it. */
+void bf_remember_place(long *place) { remembered_place = place; }
+
+long bf_use_place(long value) {
+    *remembered_place = value;
+    return *remembered_place;
+}
+
 /* Callbacks. */
 typedef size_t write_function(const void *bytes, size_t size, size_t count, void *user);
 
@@ -316,6 +350,26 @@ void bf_wake(thing *self) {
     self->is_woken = true;
     pthread_cond_broadcast(&condition);
     pthread_mutex_unlock(&mutex);
+}
+
+/* A logger, which has no user data. */
+typedef void log_function(const void *text, size_t length);
+
+static log_function *logger;
+
+void bf_set_log(log_function *log) { logger = log; }
+void bf_write_log(const char *text, log_function *log) { log(text, strlen(text)); }
+void bf_log(const char *text) { logger(text, strlen(text)); }
+
+static void *log_elsewhere(void *text) {
+    bf_log(text);
+    return NULL;
+}
+
+int bf_log_elsewhere(const char *text) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, log_elsewhere, (void *)text) != 0) return 99;
+    return pthread_join(thread, NULL);
 }
 
 #pragma GCC visibility pop

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The memory that a load lends to the library, and to nobody else: all of it stays until the load is over, for a library may keep what it was given.
+/// The memory that a load lends to the library, and to nobody else: all of it stays until the load is over, and that of `setup` as long as the process,
+/// for a library may keep what it was given.
 @safe
 final class LoadArena {
     /// Addresses of what was allocated.

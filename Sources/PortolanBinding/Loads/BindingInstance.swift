@@ -36,7 +36,7 @@ package final class BindingInstance: Sendable {
         guard !linked.setup.isEmpty, let url = try? URLRecord(parsing: "binding:setup") else { return }  // because it is a URL
         let host = SetUpHost(request: Request(url: url), settings: settings, libraryName: libraryName)
         do throws(RunEnd) {
-            try BoundRun(linked, host: host, pool: pool).run(linked.setup)
+            try BoundRun(linked, host: host, pool: pool).runSetup(linked.setup)
         } catch {
             guard case .failed(let reason) = error else { return }
             throw LoadError(.pluginRefused, message: "\(libraryName) can't be set up: \(reason.message)", cause: reason)

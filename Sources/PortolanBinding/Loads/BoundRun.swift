@@ -78,9 +78,7 @@ final class BoundRun: @unchecked Sendable {
 
     /// Runs the steps, and then what cleans up after them, whatever came of them.
     func run(_ steps: [LinkedStep]) throws(RunEnd) {
-        thread = pthread_self()
         let end = outcome(of: steps)
-        for slot in slots.values { slot.serve(nil) }
         while let cleanup = cleanups.popLast() {
             // There is nobody to tell of what goes wrong here.
             do throws(RunEnd) { _ = try invoke(cleanup, .always) } catch {}
@@ -90,7 +88,27 @@ final class BoundRun: @unchecked Sendable {
         if let end { throw end }
     }
 
+    /// Runs the steps that set the library up.
+    ///
+    /// The library may keep what it is handed there, as `openlog(3)` and `putenv(3)` do, and is never closed: so its memory is kept as long as the
+    /// process, also where a step fails, and its callbacks serve nobody else.
+    func runSetup(_ steps: [LinkedStep]) throws(RunEnd) {
+        Self.kept.withLock { $0.append(KeptMemory(arena: arena, frame: frame)) }
+        let end = outcome(of: steps)
+        slots = [:]
+        if let end { throw end }
+    }
+
+    private struct KeptMemory: @unchecked Sendable {  // … because nothing reads it: it is there to be kept
+        let arena: LoadArena
+        let frame: CallFrame
+    }
+    private static let kept = Monitor<[KeptMemory]>([])
+
+    /// Runs the steps. Afterwards callbacks reach nothing of this run.
     private func outcome(of steps: [LinkedStep]) -> RunEnd? {
+        thread = pthread_self()
+        defer { for slot in slots.values { slot.serve(nil) } }
         do throws(RunEnd) {
             for step in steps { try perform(step) }
             try begin()
@@ -129,18 +147,19 @@ final class BoundRun: @unchecked Sendable {
             // The result may be what has to be let go again; what the function puts out may be at fault.
             if let cleanup = linked.cleanup { cleanups.append(cleanup) }
             if call.plan.putsOut { try takeOutputs(of: call, result, isLast: isLast) }
-            if let value = step.deliver, !isLast || hasBytes(linked.ownVariables) { try deliver(try evaluate(value, result)) }
+            if let value = step.deliver, !isLast || hasContent(linked.ownVariables) { try deliver(try evaluate(value, result)) }
             if isLast || linked.until == nil { return }
         }
     }
 
-    /// Whether one of these has at least one byte.
-    private func hasBytes(_ variables: [Int]) -> Bool {
+    /// Whether one of these is there, and is no empty text and no empty bytes.
+    private func hasContent(_ variables: [Int]) -> Bool {
         variables.contains { index in
             switch self.variables[index] {
             case .text(let text)?: !text.isEmpty
             case .region(_, let count)?: count > 0
-            case .null?, .integer?, .real?, .truth?, .pointer?, nil: false
+            case .integer?, .real?, .truth?, .pointer?: true
+            case .null?, nil: false
             }
         }
     }
@@ -327,7 +346,8 @@ final class BoundRun: @unchecked Sendable {
     ///
     /// - Returns: what it is answered; `nil`: that it is to stop.
     func called(_ callback: Callback, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>) -> Int128? {
-        guard isInCall, pthread_equal(thread, pthread_self()) != 0 else { return nil }
+        // Whether a call runs is for this thread alone to read.
+        guard pthread_equal(thread, pthread_self()) != 0, isInCall else { return nil }
         guard callbackEnd == nil else { return nil }
         do throws(RunEnd) {
             return try answer(callback, unsafe CallbackArguments(callback.signature, arguments, token: token))

@@ -5,15 +5,23 @@ import PortolanCore
 
 /// A function of C that the library calls, and the load that it serves at the moment (`ffi_closure_alloc`).
 ///
-/// It is never taken down: a library that calls it when its load is over is answered with `stopped`, and reaches nothing.
+/// It is never taken down: a library that calls it when its load or `setup` is over is answered with `stopped`, and reaches nothing.
 @safe
 final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest lies in a monitor
     let index: Int
+    private struct Service {
+        var run: BoundRun?
+        /// Whether a call that came too late was reported: a library that goes on calling is told of once.
+        var isReported = false
+    }
+
     /// What the library gets.
     let address: UInt
     private let closure: UnsafeMutablePointer<ffi_closure>
     private let callback: Callback
-    private let run = Monitor(BoundRun?.none)
+    /// What the closure points at: the library may call it when the binding is gone.
+    private let interface: CallInterface
+    private let service = Monitor(Service())
     private let report: @Sendable (String) -> Void
 
     /// - Throws: ``LoadError/Code/noResources``.
@@ -29,6 +37,7 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
         address = UInt(bitPattern: code)
         self.index = index
         self.callback = callback
+        self.interface = interface
         self.report = report
         let context = unsafe Unmanaged.passRetained(self).toOpaque()
         let isPrepared = unsafe interface.prepare(closure, at: code, context) { _, result, arguments, context in
@@ -40,15 +49,21 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
     }
 
     func serve(_ run: BoundRun?) {
-        self.run.withLock { $0 = run }
+        service.withLock { service in
+            service.run = run
+            if run != nil { service.isReported = false }
+        }
     }
 
     private func call(_ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ result: UnsafeMutableRawPointer?) {
-        let run = run.withLock { $0 }
+        let (run, isNews) = service.withLock { service in
+            defer { if service.run == nil { service.isReported = true } }
+            return (service.run, !service.isReported)
+        }
         var answer: Int128?
         if let run, let arguments = unsafe arguments {
             answer = unsafe run.called(callback, arguments)
-        } else {
+        } else if isNews {
             report("the callback '\(callback.name)' was called when its load was over; it was told to stop")
         }
         let isVoid = if case .void = callback.signature.result { true } else { false }

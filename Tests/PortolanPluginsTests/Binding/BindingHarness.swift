@@ -12,7 +12,7 @@ struct BindingHarness {
     let log = RecordingLog()
 
     /// Every function of the fixture that the tests call, with its signature.
-    static let functions = [
+    static let functions: [String: String] = [
         "bf_live_things": "int ()", "bf_live_blocks": "int ()", "bf_calls": "int ()", "bf_note": "void ()",
         "bf_int8": "int8 (int8)", "bf_uint8": "uint8 (uint8)", "bf_int16": "int16 (int16)", "bf_uint16": "uint16 (uint16)",
         "bf_int32": "int32 (int32)", "bf_uint32": "uint32 (uint32)", "bf_int64": "int64 (int64)", "bf_uint64": "uint64 (uint64)",
@@ -41,6 +41,10 @@ struct BindingHarness {
         "bf_write_null": "int (callback write, user)", "bf_write_other_user": "int (callback write, user)",
         "bf_keep": "int (callback write, user)", "bf_call_kept": "int64 ()", "bf_write_elsewhere": "int (callback write, user)",
         "bf_write_forever": "int (callback write, user)", "bf_pull": "int64 (callback read, user)", "bf_wait": "int (Thing)",
+        "bf_next_digit": "int (Thing, out int)", "bf_remember_text": "void (cstring)", "bf_remembered_text": "cstring ()",
+        "bf_remember_bytes": "void (bytes data[length], size length)", "bf_remembered_bytes": "bytes[length] (out size length)",
+        "bf_remember_place": "void (out long)", "bf_use_place": "long (long)", "bf_set_log": "void (callback log)",
+        "bf_write_log": "void (cstring, callback log)", "bf_log": "void (cstring)", "bf_log_elsewhere": "int (cstring)",
         "bf_write_and_wait": "int (Thing, callback write, user)", "bf_wake": "void (Thing)",
     ]
 
@@ -54,6 +58,7 @@ struct BindingHarness {
             "signature": "size (buffer room[size * count], size size, size count, user)",
             "fill": "room", "returns": "{room.length}", "stopped": 1000000
           },
+          "log": { "signature": "void (bytes text[length], size length)", "deliver": "text" },
           "narrow": { "signature": "int8 (user, uint8, int16, double)", "returns": -100, "stopped": 1 }
         }
         """#

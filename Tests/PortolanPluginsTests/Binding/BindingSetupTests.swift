@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+/// What a library keeps of its `setup`: it is never told to let go of it.
+@Suite(.timeLimit(.minutes(2))) struct BindingSetupTests {
+    private static let text = "a text that setup hands over, and that is longer than what an allocator writes into freed memory"
+    private static let setup = """
+        [{"call": "bf_remember_text", "with": ["{setting:text}"]}, {"call": "bf_remember_bytes", "with": ["{setting:text}"]},
+         {"call": "bf_remember_place", "with": ["place"]}, {"call": "bf_set_log"}]
+        """
+    private static let steps = """
+        [{"call": "bf_use_place", "with": [77], "check": {"equals": 77}},
+         {"call": "bf_remembered_text", "result": "text"}, {"call": "bf_remembered_bytes", "result": "bytes"},
+         {"call": "bf_write_log", "with": ["own "]}, {"call": "bf_log", "with": ["late "]},
+         {"call": "bf_log_elsewhere", "with": ["elsewhere "], "check": {"equals": 0}}, {"deliver": "{text} and "}, {"deliver": "{bytes}"}]
+        """
+    private static let settings = #"{"text": {"type": "string", "default": "\#(text)"}}"#
+    private static let delivered = "own \(text) and \(text)"
+
+    @Test("What setup hands over is valid in every load") func whatSetupHandsOverIsValidInEveryLoad() throws {
+        let harness = try BindingHarness(Self.steps, ["setup": Self.setup], settings: Self.settings)
+        for _ in 0..<3 { #expect(try harness.text() == Self.delivered) }
+    }
+
+    @Test("A callback of setup delivers to no load, and its late calls are reported once") func aCallbackOfSetupServesNoLoad() throws {
+        let harness = try BindingHarness(
+            #"[{"call": "bf_log", "with": ["late "]}, {"call": "bf_write_log", "with": ["own "]}, {"call": "bf_log", "with": ["late "]}]"#,
+            ["setup": #"[{"call": "bf_set_log"}, {"call": "bf_log", "with": ["to nobody"]}]"#])
+        for _ in 0..<3 { #expect(try harness.text() == "own ") }
+        #expect(harness.log.all.filter { $0.contains("the callback 'log' was called when its load was over") }.count == 1)
+    }
+
+    @Test("What setup handed over outlives the plugin that was set up") func whatSetupHandsOverOutlivesItsPlugin() throws {
+        let folder = try TestFolder()
+        try folder.plugin("bound", BindingHarness.manifest(Self.steps, ["setup": Self.setup], settings: Self.settings), fixture: "binding")
+        // Another plugin with the same library, which it does not set up.
+        let other = BindingHarness.manifest(Self.steps).replacing("org.portolan.bound", with: "org.portolan.other")
+        try folder.file("bound/other.plugin.json", other)
+        let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
+        _ = try catalogue.plugin(at: folder("bound")).open()
+        let plugin = try catalogue.plugin(at: folder("bound/other.plugin.json")).open()
+        let attempt = try TestAttempt(plugin, Request("bound:x"), client: RecordingClient())
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == Self.delivered)
+    }
+
+    @Test("What a setup that fails has handed over stays valid, too") func aSetupThatFailsLeavesWhatItHandedOver() throws {
+        let folder = try TestFolder()
+        let failing = Self.setup.dropLast() + #", {"call": "bf_int8", "with": [1], "check": {"equals": 1}}]"#
+        try folder.plugin(
+            "bound", BindingHarness.manifest(Self.steps, ["setup": String(failing)], settings: Self.settings), fixture: "binding")
+        try folder.file(
+            "bound/other.plugin.json", BindingHarness.manifest(Self.steps).replacing("org.portolan.bound", with: "org.portolan.other"))
+        let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
+        #expect(throws: LoadError.self) { try catalogue.plugin(at: folder("bound")).open() }
+        let plugin = try catalogue.plugin(at: folder("bound/other.plugin.json")).open()
+        let attempt = try TestAttempt(plugin, Request("bound:x"), client: RecordingClient())
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == Self.delivered)
+    }
+}
