@@ -33,7 +33,8 @@ final class LinkedStep: Sendable {
     let call, cleanup, text: LinkedCall?
     /// Of a call.
     let check, until: Comparison?
-    /// Of a call that is repeated: what it puts out and delivers. Its result is not among it: the last one is the sign that it was the last.
+    /// Of a call that is repeated: what it puts out and delivers, be it by its length. Its result is not among it: the last one is the sign that it was
+    /// the last.
     let ownVariables: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {

@@ -42,28 +42,33 @@ struct Scope {
 
     /// The value that a name in braces stands for.
     mutating func source(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
-        if name == "result", let result { return (.result, result) }
-        if let variable = variables[name] { return (.variable(variable.index), variable.type) }
-        if name.hasSuffix(".length"), let variable = variables[String(name.dropLast(7))] {
-            guard variable.type.kind == .bytes || variable.type.kind == .text else {
-                throw BindingProblem("'{\(name)}' is the length of \(variable.type.words); only bytes and text have one")
+        if let source = try wholeSource(name) { return source }
+        let end = ".length"
+        if name.hasSuffix(end), let (source, type) = try wholeSource(String(name.dropLast(end.count))) {
+            guard type.kind == .bytes || type.kind == .text else {
+                throw BindingProblem("'{\(name)}' is the length of \(type.words); only bytes and text have one")
             }
-            return (.length(of: variable.index), ValueType(.integer, isOptional: variable.type.isOptional))
+            return (.length(of: source), ValueType(.integer, isOptional: type.isOptional))
         }
-        if name.hasPrefix("setting:") { return try setting(String(name.dropFirst(8))) }
-        guard hasRequest, let source = try requestSource(name) else {
-            let known = hasRequest ? "url and its parts, method, field:NAME, property:NAME, setting:NAME, body" : "setting:NAME"
-            let named = variables.keys.sorted().prefix(20).joined(separator: ", ")
-            throw BindingProblem("'{\(name)}' stands for nothing here; there are \(known)\(named.isEmpty ? "" : " and \(named)")")
+        if name.hasPrefix(Self.settingPrefix) {
+            throw BindingProblem("'{\(name)}' is a setting that the manifest does not declare; add it to 'settings'")
         }
-        return source
+        let known = hasRequest ? "url and its parts, method, field:NAME, property:NAME, setting:NAME, body" : "setting:NAME"
+        let named = variables.keys.sorted().prefix(20).joined(separator: ", ")
+        throw BindingProblem("'{\(name)}' stands for nothing here; there are \(known)\(named.isEmpty ? "" : " and \(named)")")
     }
 
-    private func setting(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
-        guard let type = settings[name] else {
-            throw BindingProblem("'{setting:\(name)}' is a setting that the manifest does not declare; add it to 'settings'")
+    private static let settingPrefix = "setting:"
+
+    /// What has all of this name: header fields, properties and settings may have names that end in `.length`.
+    private mutating func wholeSource(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
+        if name == "result", let result { return (.result, result) }
+        if let variable = variables[name] { return (.variable(variable.index), variable.type) }
+        if name.hasPrefix(Self.settingPrefix) {
+            let setting = String(name.dropFirst(Self.settingPrefix.count))
+            return settings[setting].map { (.setting(setting), $0) }
         }
-        return (.setting(name), type)
+        return hasRequest ? try requestSource(name) : nil
     }
 
     private mutating func requestSource(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {

@@ -261,11 +261,11 @@ extension BoundRun {
         case .setting(let name): return Value(host.settings[name])
         case .body: return .text(try wholeBody())
         case .variable(let index): return variables[index] ?? .null
-        case .length(let index):
-            switch variables[index] {
-            case .text(let text)?: return .integer(Int128(text.count))
-            case .region(_, let count)?: return .integer(Int128(count))
-            default: return .null
+        case .length(let source):
+            switch try value(of: source, result, inMessage: isMessage) {
+            case .text(let text): return .integer(Int128(text.count))
+            case .region(_, let count): return .integer(Int128(count))
+            case .null, .integer, .real, .truth, .pointer: return .null
             }
         case .result: return result ?? judged
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Where a value comes from when a load runs.
-enum Source: Hashable, Sendable {
+indirect enum Source: Hashable, Sendable {
     enum URLPart: String, Hashable, Sendable, CaseIterable {
         case all = "url"
         case scheme = "url.scheme"
@@ -24,8 +24,8 @@ enum Source: Hashable, Sendable {
     case setting(String)
     case body
     case variable(Int)
-    /// How many bytes it has.
-    case length(of: Int)
+    /// How many bytes a text or bytes have.
+    case length(of: Source)
     /// What the call that is being judged gave.
     case result
 }
@@ -58,7 +58,7 @@ indirect enum Expression: Hashable, Sendable {
     /// Those whose values it is made of.
     var variables: [Int] {
         switch self {
-        case .source(.variable(let index), _): [index]
+        case .source(.variable(let index), _), .source(.length(of: .variable(let index)), _): [index]
         case .joined(let parts): parts.flatMap(\.variables)
         case .null, .truth, .integer, .real, .text, .source: []
         }

@@ -13,21 +13,40 @@ import Testing
 
     // MARK: The request
 
-    @Test(arguments: [
-        ("{url}", "bound://u:p@host:7/a%20b?q=1"), ("{url.scheme}", "bound"), ("{url.username|-}", "u"), ("{url.password|-}", "p"),
-        ("{url.host|-}", "host"), ("{url.port|70}.", "7."), ("{url.path}", "/a%20b"), ("{url.path.decoded}", "/a b"),
-        ("{url.query|-}", "q=1"), ("{url.fragment|-}", "top"), ("{url.rest}", "//u:p@host:7/a%20b?q=1"), ("{method}", "PUT"),
-        ("{field:X-Sea|-}", "calm"), ("{field:X-Land|none}", "none"), ("{property:org.example.n|-}", "5"),
-        ("{property:org.example.m|-}", "-"),
-        ("{setting:greeting}", "Ahoy"), ("{{{method}}}", "{PUT}"), ("{body}", "cargo"),
-    ])
+    @Test(
+        arguments: [
+            ("{url}", "bound://u:p@host:7/a%20b?q=1"), ("{url.scheme}", "bound"), ("{url.username|-}", "u"), ("{url.password|-}", "p"),
+            ("{url.host|-}", "host"), ("{url.port|70}.", "7."), ("{url.path}", "/a%20b"), ("{url.path.decoded}", "/a b"),
+            ("{url.query|-}", "q=1"), ("{url.fragment|-}", "top"), ("{url.rest}", "//u:p@host:7/a%20b?q=1"), ("{method}", "PUT"),
+            ("{field:X-Sea|-}", "calm"), ("{field:X-Land|none}", "none"), ("{property:org.example.n|-}", "5"),
+            ("{property:org.example.m|-}", "-"),
+            ("{setting:greeting}", "Ahoy"), ("{{{method}}}", "{PUT}"), ("{body}", "cargo"),
+            ("{url.username.decoded|-}", "u"), ("{url.password.decoded|-}", "p"), ("{url.host.decoded|-}", "host"),
+            ("{url.query.decoded|-}", "q=1"), ("{url.fragment.decoded|-}", "top"), ("{url.rest.decoded}", "//u:p@host:7/a b?q=1"),
+            ("{field:X.length|-}", "deep"), ("{property:org.example.length|-}", "9"),
+            ("{url.length}.", "28."), ("{url.scheme.length}.", "5."), ("{url.username.length|0}.", "1."),
+            ("{url.password.length|0}.", "1."),
+            ("{url.host.length|0}.", "4."), ("{url.path.length}.", "6."), ("{url.path.decoded.length}.", "4."),
+            ("{url.query.length|0}.", "3."), ("{url.fragment.length|0}.", "3."), ("{url.rest.length}.", "22."), ("{method.length}.", "3."),
+            ("{setting:greeting.length}.", "4."), ("{body.length}.", "5."),
+        ] as [(String, String)])
     func aValueComesFromTheRequest(_ template: String, _ text: String) throws {
         let harness = try BindingHarness(
             #"[{"deliver": "\#(template)"}]"#, settings: #"{"greeting": {"type": "string", "default": "Ahoy"}}"#)
         var request = try Request("bound://u:p@host:7/a%20b?q=1#top", method: .put, body: .bytes(Array("cargo".utf8)))
         request.fields[try #require(HTTPField.Name("X-Sea"))] = "calm"
+        request.fields[try #require(HTTPField.Name("X.length"))] = "deep"
+        request.properties["org.example.length"] = .text("9")
         request.properties["org.example.n"] = .text("5")
         #expect(String(decoding: try harness.load(request).bytes, as: UTF8.self) == text)
+    }
+
+    @Test func aLengthIsAnArgumentAndTheResponsesLength() throws {
+        let harness = try BindingHarness(
+            #"[{"respond": {"length": "{body.length}"}}, {"call": "bf_int64", "with": ["{url.query.length|7}"], "check": {"equals": -7}}, {"deliver": "{body}"}]"#
+        )
+        let client = try harness.load(Request("bound:x", method: .put, body: .bytes(Array("cargo".utf8))))
+        #expect(client.events == [.response(5), .data(5), .finished])
     }
 
     /// Which loads have delivered, nobody knows before.

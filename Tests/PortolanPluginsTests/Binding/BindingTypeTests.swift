@@ -156,6 +156,37 @@ import Testing
         #expect(try harness.text("bound://h/?\(path)") == text)
     }
 
+    /// A zero is a value as any other; a text is made of what the call puts out, or of its length.
+    @Test(arguments: [("{digit} ", "1 0 2 0 "), ("{digit}{url.scheme}", "1bound0bound2bound0bound")])
+    func theLastCallsNumbersAreDelivered(_ template: String, _ text: String) throws {
+        let steps = """
+            [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+             {"call": "bf_next_digit", "with": ["{thing}", "digit"], "until": {"equals": 1}, "deliver": "\(template)"}]
+            """
+        #expect(try BindingHarness(steps).text("bound://h/?1020") == text)
+    }
+
+    @Test func theLengthOfTheLastCallsBytesIsDeliveredUnlessThereAreNone() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+             {"call": "bf_read_early", "with": ["{thing}", {"room": 2}], "until": {"equals": 1}, "deliver": "{room.length} "}]
+            """)
+        #expect(try harness.text("bound://h/?abcde") == "2 2 1 ")
+        #expect(try harness.text("bound://h/") == "")
+    }
+
+    /// It says that the call was the last one.
+    @Test func theResultThatEndsARepeatedCallIsNotDelivered() throws {
+        let harness = try BindingHarness(
+            """
+            [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
+             {"call": "bf_read", "with": ["{thing}", {"room": 2}], "result": "n", "until": {"equals": 0}, "deliver": "{n} "},
+             {"deliver": "end {n}"}]
+            """)
+        #expect(try harness.text("bound://h/?abcde") == "2 2 1 end 0")
+    }
+
     /// There are none at the end, and that is a fault elsewhere.
     @Test(arguments: ["bf_end", "bf_end_below_zero"]) func bytesThatAreNotGivenAreNone(_ function: String) throws {
         let atEnd = #"{"call": "\#(function)", "with": ["x"], "until": {"equals": 1}, "deliver": "{x}"}"#
