@@ -99,7 +99,8 @@ let package = Package(
         .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanEpoll", "CSecureGetenv", "PortolanJSON", httpTypes, logging,
+                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanEpoll", "CExtendedAttributes", "CSecureGetenv", "PortolanJSON",
+                httpTypes, logging,
             ],
             swiftSettings: strict),
         .target(
@@ -162,7 +163,7 @@ let package = Package(
             name: "PortolanPluginsTests",
             dependencies: [
                 "PortolanPlugins", "PortolanPluginKit", "PortolanCore", "PortolanJSON", "CPortolan", "PortolanData", "PortolanHTTP",
-                "PortolanTestSupport", "TestThreads", "ServerSupport", httpTypes, logging,
+                "PortolanTestSupport", "TestThreads", "ServerSupport", "CExtendedAttributes", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(
             name: "PortolanCLITests",

@@ -28,7 +28,8 @@ public protocol PluginHandler: Sendable {
     ///
     /// It runs as a task, in the host's calls into the load: it may suspend for as long as it likes, and must not block its thread. When
     /// nobody wants the rest, the task is cancelled, and every call of the client throws `CancellationError`. Child tasks of its own run
-    /// there too, one at a time; what computes for long belongs into a detached task.
+    /// there too, one at a time; what computes for long belongs into a detached task. What is isolated to the main actor runs only where the program
+    /// runs its main queue; the command `portolan` does not, and there `MainActor.run` never returns.
     func load(_ request: PluginRequest, client: PluginClient) async throws
 }
 

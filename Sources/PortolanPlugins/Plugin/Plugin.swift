@@ -10,6 +10,9 @@ public import PortolanCore
 ///     for handler in plugin.handlers { registry.register(handler) }
 ///
 /// The instance ends when the plugin, its handlers and all of their loads have been let go. The library stays in memory.
+///
+/// No main queue is run for a plugin. Where one in Swift calls into the main actor, or one in C sends jobs to libdispatch's main queue, the program has to run
+/// that queue (`dispatchMain()`, `RunLoop.main`, an asynchronous `main`), and must not block its main thread for such a load: else that call never returns.
 public struct Plugin: Sendable {
     /// Reverse DNS.
     public let identifier: String

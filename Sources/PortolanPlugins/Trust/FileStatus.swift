@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CExtendedAttributes
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -16,6 +18,10 @@ struct FileStatus: Equatable {
     let owner: uid_t
     let group: gid_t
     let permissions: mode_t
+    /// Whether an access list lets more write than owner, group and everybody do (`acl(5)`): its mask stands where the group's permissions are.
+    /// Looked at only where that mask has write permission, without which nobody on the list can write; the default list of a folder is not for the
+    /// folder itself.
+    let isWritableByAccessList: Bool
     let size: Int64
     let identity: Identity
 
@@ -29,7 +35,8 @@ struct FileStatus: Equatable {
 
     var isSticky: Bool { permissions & S_ISVTX != 0 }
 
-    init(_ information: stat) {
+    /// - Parameter accessList: gets the attribute that holds the access list, as `getxattr(2)` does.
+    init(_ information: stat, accessList: (UnsafePointer<CChar>) -> Int = { _ in -1 }) {
         switch information.st_mode & S_IFMT {
         case S_IFREG: kind = .regular
         case S_IFDIR: kind = .folder
@@ -38,6 +45,7 @@ struct FileStatus: Equatable {
         }
         (owner, group) = (information.st_uid, information.st_gid)
         permissions = information.st_mode & 0o7777
+        isWritableByAccessList = unsafe permissions & S_IWGRP != 0 && kind != .link && Self.isThere(accessList)
         size = Int64(information.st_size)
         identity = Identity(
             device: UInt64(information.st_dev), inode: UInt64(information.st_ino), size: Int64(information.st_size),
@@ -48,21 +56,28 @@ struct FileStatus: Equatable {
     init(at path: String) throws(SystemCallError) {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { throw .last }
-        self.init(information)
+        unsafe self.init(information) { unsafe lgetxattr(path, $0, nil, 0) }
     }
 
     /// Of what the path leads to: `stat(2)`.
     init(following path: String) throws(SystemCallError) {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { throw .last }
-        self.init(information)
+        unsafe self.init(information) { unsafe getxattr(path, $0, nil, 0) }
     }
 
     /// Of an open file: `fstat(2)`.
     init(of descriptor: CInt) throws(SystemCallError) {
         var information = stat()
         guard unsafe fstat(descriptor, &information) == 0 else { throw .last }
-        self.init(information)
+        unsafe self.init(information) { unsafe fgetxattr(descriptor, $0, nil, 0) }
+    }
+
+    /// The kernel keeps no list that says what the permissions say. One that can't be read may say anything.
+    private static func isThere(_ accessList: (UnsafePointer<CChar>) -> Int) -> Bool {
+        errno = ENODATA
+        guard unsafe accessList("system.posix_acl_access") < 0 else { return true }
+        return errno != ENODATA && errno != EOPNOTSUPP
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CExtendedAttributes
 import FoundationEssentials
 
 #if canImport(Glibc)
@@ -86,7 +87,24 @@ final class TestFolder {
         try check("lchown", unsafe lchown(self(name), user, group))
     }
 
-    private func check(_ call: String, _ status: CInt) throws {
+    /// Lets user 54321 do everything by an access list, as `setfacl -m u:54321:rwx` does: `acl(5)`, in the kernel's form.
+    ///
+    /// - Parameter isDefault: the list is for what is created in the folder.
+    func setAccessList(_ name: String, isDefault: Bool = false) throws(Failed) {
+        let entries: [(tag: UInt16, permissions: UInt16, user: UInt32)] = [
+            (0x01, 7, .max), (0x02, 7, 54321), (0x04, 5, .max), (0x10, 7, .max), (0x20, 5, .max),
+        ]
+        var bytes: [UInt8] = [2, 0, 0, 0]
+        for entry in entries {
+            for half in [entry.tag, entry.permissions, UInt16(truncatingIfNeeded: entry.user), UInt16(entry.user >> 16)] {
+                bytes += [UInt8(truncatingIfNeeded: half), UInt8(half >> 8)]
+            }
+        }
+        let attribute = isDefault ? "system.posix_acl_default" : "system.posix_acl_access"
+        try check("setxattr", unsafe setxattr(self(name), attribute, bytes, bytes.count, 0))
+    }
+
+    private func check(_ call: String, _ status: CInt) throws(Failed) {
         guard status == 0 else { throw Failed(call: call, number: errno) }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
 import Testing
 
 @testable import PortolanPlugins
@@ -12,12 +13,15 @@ import Testing
 
 /// Who may own and write what is trusted. The user is 1000 with the primary group 100.
 @Suite struct OwnerTests {
-    private static let owner = Owner(user: 1000, primaryGroup: 100)
+    private static let owner = Owner(user: 1000, primaryGroup: 100) { _ in nil }
 
-    private static func objection(_ kind: mode_t, _ mode: mode_t, _ user: uid_t, _ group: gid_t, isAbove: Bool) -> String? {
+    private static func objection(
+        _ kind: mode_t, _ mode: mode_t, _ user: uid_t, _ group: gid_t, isAbove: Bool, owner: Owner = owner,
+        accessList: () -> Int = { -1 }
+    ) -> String? {
         var information = stat()
         (information.st_mode, information.st_uid, information.st_gid) = (kind | mode, user, group)
-        return owner.objection(to: FileStatus(information), isAbove: isAbove)
+        return unsafe owner.objection(to: FileStatus(information) { _ in accessList() }, isAbove: isAbove)
     }
 
     @Test(arguments: [(S_IFDIR, 0o755), (S_IFDIR, 0o700), (S_IFREG, 0o644), (S_IFREG, 0o4755), (S_IFLNK, 0o777)] as [(mode_t, mode_t)])
@@ -54,6 +58,39 @@ import Testing
         }
     }
 
+    @Test("The user's own group may not write while somebody else is in it") func aGroupWithOthersMayNotWrite() {
+        let asked = Monitor<[gid_t]>([])
+        let owner = Owner(user: 1000, primaryGroup: 100) { group in
+            asked.withLock { $0.append(group) }
+            return "'bob' is in it, too"
+        }
+        for _ in 0..<3 {
+            #expect(
+                Self.objection(S_IFDIR, 0o775, 1000, 100, isAbove: true, owner: owner)
+                    == "it is writable by group 100, which is not yours alone: 'bob' is in it, too; take that permission away (chmod g-w)")
+        }
+        // What matters not is not asked for, and what was asked for is remembered.
+        #expect(Self.objection(S_IFDIR, 0o755, 1000, 100, isAbove: true, owner: owner) == nil)
+        #expect(asked.withLock { $0 } == [100])
+    }
+
+    @Test("What an access list lets write is not trusted, nor what one might") func anAccessListMayNotLetWrite() {
+        let words =
+            "it is writable by those on its access control list; take that permission away (chmod g-w) or the list (setfacl -b)"
+        for kind in [S_IFREG, S_IFDIR] {
+            #expect(Self.objection(kind, 0o770, 1000, 100, isAbove: false) { 44 } == words)
+            for (number, isRefused) in [(ENODATA, false), (EOPNOTSUPP, false), (EACCES, true), (EIO, true)] {
+                let objection = Self.objection(kind, 0o770, 1000, 100, isAbove: false) {
+                    errno = number
+                    return -1
+                }
+                #expect(objection == (isRefused ? words : nil))
+            }
+            // Its mask lets nobody on it write.
+            #expect(Self.objection(kind, 0o750, 1000, 100, isAbove: false) { 44 } == nil)
+        }
+    }
+
     @Test func aStickyFolderIsFineOnlyAboveTheOneThatMatters() {
         #expect(Self.objection(S_IFDIR, 0o1777, 0, 0, isAbove: true) == nil)
         #expect(Self.objection(S_IFDIR, 0o1777, 0, 0, isAbove: false) != nil)
@@ -62,5 +99,15 @@ import Testing
 
     @Test func theCurrentUserIsTheOneWhoRunsThis() {
         #expect(Owner.current.user == geteuid())
+    }
+
+    @Test("Whose primary group it is, is a member; root and the user are no others") func primaryGroupsCount() throws {
+        let entry = unsafe try #require(getpwnam("nobody"))
+        let (nobody, group) = unsafe (entry.pointee.pw_uid, entry.pointee.pw_gid)
+        #expect(UserDatabase.otherMember(of: group, than: nobody &- 1)?.contains("is the primary group of '") == true)
+        #expect(UserDatabase.primaryGroup(of: nobody) == group)
+        // Nobody has this one.
+        #expect(UserDatabase.otherMember(of: 3_987_654_321, than: nobody) == nil)
+        #expect(UserDatabase.primaryGroup(of: 3_987_654_321) == nil)
     }
 }

@@ -4,6 +4,12 @@ import Testing
 
 @testable import PortolanPlugins
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// Real folders, files and links.
 @Suite struct TrustedPathsTests {
     private let folder: TestFolder
@@ -89,6 +95,40 @@ import Testing
                 var paths = TrustedPaths(owner: nil)
                 return try paths.resolve(folder("a/b/c"))
             }() == folder("a/b/c"))
+    }
+
+    @Test("Whatever on the way an access list lets others write is named", arguments: ["", "a", "a/b", "a/b/c"])
+    func whatAnAccessListLetsOthersWriteIsNamed(culprit: String) throws {
+        do throws(TestFolder.Failed) {
+            try folder.setAccessList(culprit)
+        } catch  where error.number == EOPNOTSUPP {
+            return  // because this file system has no access lists
+        }
+        expectObjection(to: "a/b/c", on: culprit, "access control list")
+        // The mask of the list is where the group's permissions were.
+        try folder.chmod(culprit, 0o755)
+        #expect(try resolve("a/b/c") == folder("a/b/c"))
+    }
+
+    @Test("A default access list is judged on what is created under it") func aDefaultAccessListIsForWhatIsCreated() throws {
+        do throws(TestFolder.Failed) {
+            try folder.setAccessList("a/b", isDefault: true)
+        } catch  where error.number == EOPNOTSUPP {
+            return  // because this file system has no access lists
+        }
+        #expect(try resolve("a/b/c") == folder("a/b/c"))
+        guard unsafe mkdir(folder("a/b/new"), 0o777) == 0 else { throw TestFolder.Failed(call: "mkdir", number: errno) }
+        expectObjection(to: "a/b/new", on: "a/b/new", "access control list")
+    }
+
+    @Test("A link into a folder that an access list lets others write is not followed") func aLinkIntoAnAccessListIsNotFollowed() throws {
+        do throws(TestFolder.Failed) {
+            try folder.setAccessList("other")
+        } catch  where error.number == EOPNOTSUPP {
+            return  // because this file system has no access lists
+        }
+        try folder.link("link", to: "other/file")
+        expectObjection(to: "link", on: "other", "access control list")
     }
 
     @Test func whatLiesElsewhereDoesNotMatter() throws {

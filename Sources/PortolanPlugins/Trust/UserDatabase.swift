@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+private typealias UserRecord = passwd
+private typealias GroupRecord = group
+
+/// Users and groups as the system knows them: `passwd(5)`, `group(5)` and whatever else `nsswitch.conf(5)` names.
+enum UserDatabase {
+    /// The text of one entry takes no more; a group with some hundred thousand members may.
+    private static let entryLimit = 16 << 20
+    /// No more users are listed.
+    private static let userLimit = 1 << 20
+
+    /// `nil` where the user has no entry.
+    static func primaryGroup(of user: uid_t) -> gid_t? {
+        var record = unsafe UserRecord()
+        return unsafe withEntryBuffer { start, count -> (CInt, gid_t?) in
+            var found: UnsafeMutablePointer<UserRecord>?
+            let status = unsafe getpwuid_r(user, &record, start, count, &found)
+            return unsafe (status, found == nil ? nil : record.pw_gid)
+        }.entry
+    }
+
+    /// Who else than `user` and root is in `group`, for a message: by its list of members, or as their primary group. `nil` where nobody is.
+    ///
+    /// A network's directory that lists no users hides those whose primary group it is. Where the system can't say, that is the answer: then others may be.
+    static func otherMember(of group: gid_t, than user: uid_t) -> String? {
+        var record = unsafe UserRecord()
+        let isTrusted = { (id: uid_t) in id == user || id == 0 }
+        let listed = members(of: group)
+        guard listed.isComplete else { return "its members can't be listed" }
+        for name in listed.names {
+            let id = unsafe withEntryBuffer { start, count -> (CInt, uid_t?) in
+                var found: UnsafeMutablePointer<UserRecord>?
+                let status = unsafe getpwnam_r(name, &record, start, count, &found)
+                return unsafe (status, found == nil ? nil : record.pw_uid)
+            }.entry
+            guard let id, isTrusted(id) else { return "'\(Text.oneLine(name, limit: 80))' is in it, too" }
+        }
+        return userWithPrimaryGroup(group, where: { !isTrusted($0) })
+    }
+
+    private static func members(of group: gid_t) -> (names: [String], isComplete: Bool) {
+        var record = unsafe GroupRecord()
+        let answer = unsafe withEntryBuffer { start, count -> (CInt, [String]?) in
+            var found: UnsafeMutablePointer<GroupRecord>?
+            let status = unsafe getgrgid_r(group, &record, start, count, &found)
+            guard status == 0, unsafe found != nil, var member = unsafe record.gr_mem else { return (status, nil) }
+            var names: [String] = []
+            while let name = unsafe member.pointee {
+                unsafe names.append(String(cString: name))
+                unsafe member += 1
+            }
+            return (0, names)
+        }
+        // A group without an entry has no list; some systems say so by an error (getgrgid(3)).
+        return (answer.entry ?? [], [0, ENOENT, ESRCH].contains(answer.status))
+    }
+
+    /// The list of users is the process's own, and one thread at a time may go through it.
+    private static let listing = Monitor(())
+
+    private static func userWithPrimaryGroup(_ group: gid_t, where isOther: (uid_t) -> Bool) -> String? {
+        listing.withLock { _ in
+            setpwent()
+            defer { endpwent() }
+            for _ in 0..<userLimit {
+                switch nextUser() {
+                case .entry(let name, let id, group) where isOther(id):
+                    return "it is the primary group of '\(Text.oneLine(name, limit: 80))', too"
+                case .entry: continue
+                case .end: return nil
+                case .failure: return "its members can't be listed"
+                }
+            }
+            return "its members are too many to be listed"
+        }
+    }
+
+    private enum NextUser {
+        case entry(name: String, uid_t, gid_t)
+        case end, failure
+    }
+
+    #if canImport(Glibc)
+        private static func nextUser() -> NextUser {
+            var record = unsafe UserRecord()
+            let answer = unsafe withEntryBuffer { start, count -> (CInt, NextUser?) in
+                var found: UnsafeMutablePointer<UserRecord>?
+                let status = unsafe getpwent_r(&record, start, count, &found)
+                guard status == 0, unsafe found != nil else { return (status, nil) }
+                return unsafe (0, .entry(name: String(cString: record.pw_name), record.pw_uid, record.pw_gid))
+            }
+            return answer.entry ?? (answer.status == ENOENT || answer.status == 0 ? .end : .failure)
+        }
+    #else
+        /// This library has no form of it with a buffer of the caller's.
+        private static func nextUser() -> NextUser {
+            guard let record = unsafe getpwent() else { return .end }
+            return unsafe .entry(name: String(cString: record.pointee.pw_name), record.pointee.pw_uid, record.pointee.pw_gid)
+        }
+    #endif
+
+    /// Calls `body` with a larger buffer while it says ERANGE.
+    private static func withEntryBuffer<Entry>(
+        _ body: (_ start: UnsafeMutablePointer<CChar>, _ count: Int) -> (CInt, Entry?)
+    ) -> (status: CInt, entry: Entry?) {
+        var size = 1 << 12
+        while true {
+            let start = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+            defer { unsafe start.deallocate() }
+            let (status, entry) = unsafe body(start, size)
+            guard status == ERANGE, size < entryLimit else { return (status, entry) }
+            size *= 4
+        }
+    }
+}
