@@ -2,6 +2,7 @@
 
 import CPortolan
 import CThreadTrace
+import PortolanPlugins
 
 #if canImport(Glibc)
     import Glibc
@@ -19,6 +20,7 @@ struct JudgedLibrary: @unchecked Sendable {  // … because the handle is never 
 
     /// - Throws: in dlopen(3)'s words.
     init(at path: String) throws(Unjudged) {
+        if let objection = LinkerToken.objection(to: path) { throw Unjudged(objection) }
         let location = path.contains("/") ? path : "./" + path
         guard let handle = unsafe dlopen(location, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
             throw Unjudged(unsafe dlerror().map { unsafe String(cString: $0) } ?? "no reason was given")

@@ -21,6 +21,7 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
     /// - Throws: ``LoadError/Code/pluginNotLoadable``: what is wrong with the file and how to mend it.
     init(at path: String, copying: Bool = false) throws(LoadError) {
         self.path = path
+        if let objection = LinkerToken.objection(to: path) { throw LoadError(library: path, .libraryOpens, objection) }
         // Without a slash, dlopen(3) would search the system's folders.
         let location = path.contains("/") ? path : "./" + path
         let file = try LibraryFile(at: location, calling: path)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+/// Paths in which the dynamic linker replaces something: it would open another file than the one that was checked.
+@Suite struct LinkerTokenTests {
+    @Test(
+        "The linker's tokens are found, and nothing else is taken for one",
+        arguments: [
+            ("/a/$LIB/x.so", "$LIB"), ("/a/$ORIGIN", "$ORIGIN"), ("/$PLATFORM/x", "$PLATFORM"), ("/a/${LIB}x", "${LIB}"),
+            ("/a-$LIB-b/x", "$LIB"),
+            ("$$ORIGIN/x", "$ORIGIN"), ("/a/$LIBRARY/x", nil), ("/a/$LIB_/x", nil), ("/a/$LIB2", nil), ("/a/${LIB/x", nil),
+            ("/a/$lib/x", nil),
+            ("/a/$HOME/x", nil), ("/a/LIB/$", nil), ("", nil), ("/a/$", nil), ("/a/${", nil), ("/a/$é/${ORIGIN}", "${ORIGIN}"),
+        ] as [(String, String?)])
+    func tokensAreFound(_ path: String, _ token: String?) {
+        #expect(LinkerToken.first(in: path) == token)
+    }
+
+    @Test("A library behind such a path is refused", arguments: ["$LIB", "a$ORIGIN", "${PLATFORM}"])
+    func aLibraryBehindATokenIsRefused(_ name: String) throws {
+        let folder = try TestFolder()
+        try folder.plugin("\(name)/template", ManifestText.template(), fixture: "template")
+        let token = try #require(LinkerToken.first(in: name))
+        let words = "its path has '\(token)' in it, which the dynamic linker replaces (ld.so(8)), so that another file would be opened"
+        let catalogue = PluginCatalogue(searching: PluginSearchPath([folder(name)]), policy: PluginPolicy())
+        let plugin = try #require(catalogue["org.portolan.template"])
+        #expect(#expect(throws: LoadError.self) { try plugin.open() }?.message.contains(words) == true)
+        let error = #expect(throws: LoadError.self) { try catalogue.open(libraryAt: folder("\(name)/template/plugin.so")) }
+        #expect(error?.code == .pluginNotLoadable && error?.message.contains(words) == true)
+    }
+
+    /// Without the check, the linker opens what lies in `lib` or beside the program.
+    @Test("The file that a token leads to is not opened in place of the one that was named") func noOtherFileIsOpened() throws {
+        let folder = try TestFolder()
+        try folder.folder("$LIB")
+        try folder.library("$LIB/plugin.so", "template")
+        for other in ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"] {
+            try folder.folder(other)
+            try folder.library("\(other)/plugin.so", "second")
+        }
+        #expect(throws: LoadError.self) { try Plugin(contentsOf: folder("$LIB/plugin.so")) }
+    }
+
+    @Test("Any other dollar is a character as any other") func anyOtherDollarIsOpened() throws {
+        let folder = try TestFolder()
+        try folder.plugin("$HOME/$LIBRARY", ManifestText.template(), fixture: "template")
+        #expect(try Plugin(contentsOf: folder("$HOME/$LIBRARY/plugin.so")).identifier == "org.portolan.template")
+    }
+}
