@@ -10,7 +10,7 @@ struct InspectCommand: ParsableCommand {
         commandName: "inspect", abstract: "Show all that a plugin's manifest says.",
         discussion: "The library is read for its digest, and not opened.")
 
-    @Argument(help: ArgumentHelp("An identifier, a folder or a manifest.", valueName: "plugin"), completion: .file())
+    @Argument(help: ArgumentHelp("An identifier, a folder, a manifest or a library.", valueName: "plugin"), completion: .file())
     var plugin: String
 
     @Flag(name: .customLong("json"), help: "Print it as JSON, on one line.")

@@ -12,7 +12,7 @@ struct ValidateCommand: ParsableCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("Identifiers, folders or manifests; without any, every installed plugin.", valueName: "plugin"),
+        help: ArgumentHelp("Identifiers, folders, manifests or libraries; without any, every installed plugin.", valueName: "plugin"),
         completion: .file())
     var plugins: [String] = []
 
@@ -108,9 +108,16 @@ struct Verdict {
 
 /// How a command line names a plugin.
 enum PluginArgument {
-    /// An installed plugin's identifier, or else the path of a folder or manifest.
+    /// An installed plugin's identifier, or else the path of a folder, manifest or library.
     static func plugin(_ argument: String, in catalogue: PluginCatalogue) throws(Failure) -> InstalledPlugin {
-        if !argument.contains("/"), let plugin = catalogue[argument] { return plugin }
+        if !argument.contains("/") {
+            if let plugin = catalogue[argument] { return plugin }
+            // A manifest that can't be read does not say whose it is.
+            if !catalogue.strays.isEmpty, FileSystem.kind(at: argument) == nil {
+                let strays = catalogue.strays.map(\.description).joined(separator: "; ")
+                throw Failure(.pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of those that can't be read: \(strays)")
+            }
+        }
         return try Failure.explaining { () throws(PluginProblem) in try catalogue.plugin(at: argument) }
     }
 }

@@ -10,11 +10,13 @@ extension InstalledPlugin {
         do throws(SystemCallError) {
             status = try FileStatus(following: libraryPath)
         } catch {
-            throw PluginProblem(
-                libraryPath, .libraryOpens,
-                error.isMissing
-                    ? "the library of \(identifier) is not there, though its manifest is; build or install it again"
-                    : "the library of \(identifier) can't be looked at: \(error)")
+            guard error.isMissing else {
+                throw PluginProblem(libraryPath, .libraryOpens, "the library of \(identifier) can't be looked at: \(error)")
+            }
+            throw missingSystemLibrary
+                ?? PluginProblem(
+                    libraryPath, .libraryOpens,
+                    "the library of \(identifier) is not there, though its manifest is; build or install it again")
         }
         guard status.kind == .regular else {
             throw PluginProblem(libraryPath, .libraryOpens, "the library of \(identifier) is no regular file; build or install it again")
@@ -24,12 +26,23 @@ extension InstalledPlugin {
         return path
     }
 
+    /// Why the system has no such library, where it is one of the system's.
+    var missingSystemLibrary: PluginProblem? {
+        guard manifest.bindsSystemLibrary else { return nil }
+        return PluginProblem(
+            manifestPath, .libraryOpens,
+            "the system's library '\(manifest.library)' of \(identifier) lies in none of \(SystemLibrary.folders.joined(separator: ", ")); "
+                + "install the package that has it (on Debian, 'apt-file search \(manifest.library)' names it), "
+                + "or set 'library' in the manifest to the version that is there")
+    }
+
     /// What others than root and the user can change of it, wherever it lies: MANIF-09. A search looks at the folders above, too.
     package var objectionsToFiles: [PluginProblem] {
-        [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in
+        let owner = Owner.current
+        return [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in
             // `try?` because what is not there, nobody can change.
             guard let path, let status = try? FileStatus(following: path) else { return nil }
-            return Owner.current.objection(to: status, isAbove: path == folder).map { PluginProblem(path, .filesAreTrusted, $0) }
+            return owner.objection(to: status, isAbove: path == folder).map { PluginProblem(path, .filesAreTrusted, $0) }
         }
     }
 

@@ -84,10 +84,10 @@ struct ManifestSearch {
 
     // MARK: Without a look at who can change what
 
-    /// The manifest that a user named, or the one in the folder that they named.
+    /// The manifest that a user named, the one in the folder that they named, or the one beside the library that they named.
     static func manifest(named text: String) throws(PluginProblem) -> (PluginManifest, path: String) {
         let path = try absolute(text)
-        guard isFolder(path) else { return (try read(path), path) }
+        guard isFolder(path) else { return isLibrary(path) ? try manifest(ofLibraryAt: path) : (try read(path), path) }
         let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.utf8.index(after: $0)...]) } ?? path
         let found = try manifests(in: path, named: name)
         guard let manifest = found.first else {
@@ -103,6 +103,41 @@ struct ManifestSearch {
         // `try?` because where it is not there, another may be.
         if (try? FileStatus(at: expected)) != nil { return [expected] }
         return try entries(of: folder).filter { $0.name.hasSuffix(PluginManifest.fileNameEnd) }.map { "\(folder)/\($0.name)" }
+    }
+
+    private static func isLibrary(_ path: String) -> Bool {
+        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
+        if name.hasSuffix(".json") { return false }
+        // `try?` because what can't be read is no library, and why is told when it is read as a manifest.
+        let start = try? Folder.contents(of: path, atMost: 4)
+        return name.hasSuffix(".so") || name.contains(".so.") || start?.starts(with: [0x7F, 0x45, 0x4C, 0x46]) == true
+    }
+
+    /// The manifest beside a library whose library it is.
+    ///
+    /// - Throws: what is wrong with a manifest that lies there, for it may be this one; else that there has to be one.
+    private static func manifest(ofLibraryAt path: String) throws(PluginProblem) -> (PluginManifest, path: String) {
+        let folder = Folder.parent(of: path) ?? "."
+        let library = String(Substring(path.utf8.dropFirst(folder.utf8.count + 1)))
+        var unreadable: PluginProblem?
+        for entry in try entries(of: folder) where entry.name.hasSuffix(PluginManifest.fileNameEnd) {
+            let manifestPath = "\(folder)/\(entry.name)"
+            do throws(PluginProblem) {
+                let manifest = try read(manifestPath)
+                // `try?` because a library that is not there is not this one.
+                if !manifest.bindsSystemLibrary, (try? absolute("\(folder)/\(manifest.library)")) == path {
+                    return (manifest, manifestPath)
+                }
+            } catch {
+                unreadable = unreadable ?? error
+            }
+        }
+        if let unreadable { throw unreadable }
+        let stem = library.split(separator: ".so", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? library
+        throw PluginProblem(
+            path, .manifestIsValid,
+            "it is a library, and no manifest beside it names it; write '\(folder)/\(stem)\(PluginManifest.fileNameEnd)' with \"library\": \"\(library)\""
+        )
     }
 
     /// All of a manifest.
@@ -143,7 +178,11 @@ struct ManifestSearch {
 
     static func absolute(_ path: String) throws(PluginProblem) -> String {
         guard let resolved = unsafe realpath(path, nil) else {
-            throw PluginProblem(path, nil, "there is no such plugin: \(SystemCallError.last); check the path")
+            let error = SystemCallError.last
+            throw PluginProblem(
+                path, nil,
+                error.isMissing
+                    ? "there is no such plugin: \(error); check the path" : "it can't be looked at: \(error); check its permissions")
         }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)

@@ -74,7 +74,7 @@ public struct PluginCatalogue: Sendable {
         return unique.reversed().map { ServingPlugin($0, in: registry, logger: logger) }.reversed()
     }
 
-    /// The plugin that a user named by its folder or manifest.
+    /// The plugin that a user named by its folder or manifest, or by its library, which a manifest beside it names.
     ///
     /// What others can change is a warning here, not a refusal. A folder whose library is not there, as a source folder's, means the
     /// installed plugin of that identifier.
@@ -86,9 +86,10 @@ public struct PluginCatalogue: Sendable {
         // `try?` because why the library can't be used is told when it is opened.
         if (try? FileStatus(at: plugin.libraryPath)) == nil {
             guard let installed = self[plugin.identifier] else {
-                throw PluginProblem(
-                    plugin.libraryPath, .libraryOpens,
-                    "there is no library, and no plugin \(plugin.identifier) is installed; build it first")
+                throw plugin.missingSystemLibrary
+                    ?? PluginProblem(
+                        plugin.libraryPath, .libraryOpens,
+                        "there is no library, and no plugin \(plugin.identifier) is installed; build it first")
             }
             return installed
         }

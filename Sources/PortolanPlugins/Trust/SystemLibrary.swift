@@ -8,7 +8,7 @@
 
 /// Where the system keeps its libraries: no variable of the environment has a say (`ld.so(8)`, Debian's multiarch folders).
 enum SystemLibrary {
-    private static let folders: [String] = {
+    static let folders: [String] = {
         #if arch(x86_64)
             let machine = "x86_64"
         #elseif arch(arm64)

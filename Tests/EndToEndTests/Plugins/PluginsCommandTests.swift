@@ -160,6 +160,32 @@ import Testing
             ] as NSDictionary)
     }
 
+    @Test("validate of a library judges the manifest beside it, or says where there has to be one") func validateTakesALibrary() throws {
+        #expect(try run("validate", "plugins/Template/template.so").lines == ["plugins/Template/template.so: valid"])
+        try program.makeFile("alone/tide.so.1", "\u{7F}ELF")
+        let alone = try run("validate", "alone/tide.so.1")
+        #expect(alone.status == 107)
+        #expect(alone.text.contains("it is a library, and no manifest beside it names it; write '\(program.path)/alone/tide.plugin.json'"))
+    }
+
+    @Test("validate of an identifier that nobody has shows the manifests that can't be read") func validateShowsWhatCannotBeRead() throws {
+        try program.makeFile("plugins/broken.plugin.json", "{")
+        let outcome = try run("validate", "org.example.broken")
+        #expect(outcome.status == 107)
+        #expect(outcome.text.contains("\(program.path)/plugins/broken.plugin.json:1:2: MANIF-01: the text ends too early"))
+    }
+
+    @Test("validate of a system's library that is missing names the folders that were searched") func validateNamesTheSearchPath() throws {
+        let binding = #"{"library": "system", "functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#
+        let manifest =
+            #"{"identifier": "org.example.x", "name": "X", "vendor": "V", "version": "1.0.0", "library": "libnosuch.so.7", "schemes": ["x"], "binding": \#(binding)}"#
+        try program.makeFile("plugins/x/x.plugin.json", manifest)
+        for name in ["org.example.x", "plugins/x"] {
+            let text = try run("validate", name).text
+            #expect(text.contains("'libnosuch.so.7' of org.example.x lies in none of /usr/local/lib/") && text.contains("apt-file search"))
+        }
+    }
+
     @Test func schemaIsPublished() throws {
         let published = PluginConformanceTests.root.appendingPathComponent("docs/plugin-manifest.schema.json")
         let outcome = try run("schema")

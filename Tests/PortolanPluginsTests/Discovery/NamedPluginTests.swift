@@ -27,6 +27,52 @@ import Testing
         #expect(try plugin.open().identifier == "org.portolan.template")
     }
 
+    @Test("A library means the manifest beside it that names it") func aLibraryMeansItsManifest() throws {
+        try folder.plugin("mine/template", ManifestText.template(), fixture: "template")
+        try folder.file("mine/template/another.plugin.json", ManifestText.of("org.portolan.other", scheme: "other", library: "other.so"))
+        #expect(try catalogue().plugin(at: folder("mine/template/plugin.so")).identifier == "org.portolan.template")
+        try folder.link("mine/template/link.so", to: "plugin.so")
+        #expect(try catalogue().plugin(at: folder("mine/template/link.so")).identifier == "org.portolan.template")
+    }
+
+    @Test("A library without a manifest needs one, and which is said", arguments: ["tide.so", "tide.so.1.2", "tide"])
+    func aLibraryWithoutAManifestNeedsOne(name: String) throws {
+        try folder.folder("mine")
+        try folder.library("mine/\(name)", "template")
+        #expect(
+            #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder("mine/\(name)")) }?.description
+                == "\(folder("mine/\(name)")): MANIF-01: it is a library, and no manifest beside it names it; "
+                + "write '\(folder("mine/tide.plugin.json"))' with \"library\": \"\(name)\"")
+    }
+
+    @Test("A library beside a manifest that can't be read shows what is wrong with that") func aLibraryShowsWhatIsWrongWithItsManifest()
+        throws
+    {
+        try folder.plugin("mine/template", "{", fixture: "template")
+        let problem = #expect(throws: PluginProblem.self) { try catalogue().plugin(at: folder("mine/template/plugin.so")) }
+        #expect(problem?.path == folder("mine/template/template.plugin.json") && problem?.line == 1)
+    }
+
+    @Test("A system's library that is missing names where it was looked for, and what to do") func aMissingSystemLibraryNamesThePath()
+        throws
+    {
+        let binding = #"{"library": "system", "functions": {"f": "void ()"}, "steps": [{"call": "f"}]}"#
+        let manifest = ManifestText.of("org.portolan.absent", scheme: "absent", library: "libnosuch.so.7", more: ["binding": binding])
+        try folder.plugin("installed/absent", manifest)
+        let words = [
+            "the system's library 'libnosuch.so.7' of org.portolan.absent lies in none of /usr/local/lib/",
+            ", /usr/lib; install the package that has it",
+            "apt-file search libnosuch.so.7", "set 'library' in the manifest to the version that is there",
+        ]
+        let plugin = try #require(catalogue()["org.portolan.absent"])
+        let opened = #expect(throws: LoadError.self) { try plugin.open() }?.message ?? ""
+        let named = #expect(throws: PluginProblem.self) {
+            try PluginCatalogue(searching: PluginSearchPath([String]())).plugin(at: folder("installed/absent"))
+        }
+        for words in words { #expect(opened.contains(words) && named?.description.contains(words) == true) }
+        #expect(named?.path == folder("installed/absent/absent.plugin.json"))
+    }
+
     @Test func aSourceFolderMeansTheInstalledOne() throws {
         try folder.plugin("source/template", ManifestText.template())
         #expect(
