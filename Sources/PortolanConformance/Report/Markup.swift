@@ -12,7 +12,9 @@ package enum Markup {
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
             case "\n", "\t": result.unicodeScalars.append(scalar)
-            case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
+            // XML 1.0, section 2.2, and what HTML calls control characters and noncharacters, which it holds no more than XML does some of them.
+            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}": result += "\u{FFFD}"
+            case _ where scalar.value & 0xFFFE == 0xFFFE || (0xFDD0...0xFDEF).contains(scalar.value): result += "\u{FFFD}"
             default: result.unicodeScalars.append(scalar)
             }
         }

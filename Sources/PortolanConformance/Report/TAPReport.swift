@@ -33,18 +33,40 @@ public struct TAPReport: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// A quoted line of YAML; the breaks in it are `\n`, and the colon before a space is `\x3a`: Perl's reader takes that of an item for the end of a key.
     private func finding(_ finding: Finding) -> String {
-        "    - "
-            + Self.quoted(finding.lines(command).joined(separator: "\n")).replacing("\n", with: "\\n").replacing(": ", with: "\\x3a ")
+        "    - " + Self.quoted(finding.lines(command).joined(separator: "\n"))
     }
 
+    /// A description: one line, in which a backslash stands before `#` and before itself (TAP 14, "Escaping").
     private static func escaped(_ text: String) -> String {
-        String(text.flatMap { $0 == "#" || $0 == "\\" ? ["\\", $0] : [$0] })
+        var result = String.UnicodeScalarView()
+        for scalar in VisibleText.line(text).unicodeScalars {
+            if scalar == "#" || scalar == "\\" { result.append("\\") }
+            result.append(scalar)
+        }
+        return String(result)
     }
 
-    /// A double-quoted scalar of YAML.
+    /// A double-quoted scalar of YAML 1.2 (section 5.7), on one line. A colon before a space is `\x3a`: Perl's reader takes that of an item for the end of
+    /// a key.
     private static func quoted(_ text: String) -> String {
-        "\"" + String(text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }) + "\""
+        var result = "\""
+        let scalars = Array(text.unicodeScalars)
+        for (index, scalar) in scalars.enumerated() {
+            switch scalar {
+            case "\"", "\\": result += "\\\(scalar)"
+            case "\n": result += "\\n"
+            case ":" where index + 1 < scalars.count && scalars[index + 1] == " ": result += "\\x3a"
+            case _ where VisibleText.isUnfit(scalar): result += escape(scalar)
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16)
+        let (letter, width) = scalar.value < 0x100 ? ("x", 2) : scalar.value < 0x10000 ? ("u", 4) : ("U", 8)
+        return "\\\(letter)\(String(repeating: "0", count: width - digits.count))\(digits)"
     }
 }

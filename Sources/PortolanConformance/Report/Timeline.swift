@@ -17,8 +17,10 @@ package struct Timeline: Sendable {
         let lane, words: String
         let kind: Kind
 
+        /// - Parameter milliseconds: no number is 0; what is too large for a picture is the largest time that it has, a thousand days.
         package init(milliseconds: Double, lane: String, words: String, kind: Kind) {
-            (self.milliseconds, self.lane, self.words, self.kind) = (milliseconds, lane, words, kind)
+            self.milliseconds = milliseconds.isNaN ? 0 : min(max(milliseconds, 0), 86_400_000_000)
+            (self.lane, self.words, self.kind) = (lane, words, kind)
         }
     }
 
@@ -46,7 +48,9 @@ package struct Timeline: Sendable {
 
     /// One `<svg>` element; what stands in it comes from the plugin, and is escaped.
     package var svg: String {
-        guard let first = events.first?.milliseconds, let last = events.last?.milliseconds else { return "" }
+        // What the plugin has written over need not be in order.
+        let times = events.map(\.milliseconds)
+        guard let first = times.min(), let last = times.max() else { return "" }
         let span = max(last - first, 0.001)
         let laneHeight = Double(lanes.count) * Self.laneHeight
         let height = laneHeight + Double(events.count) * Self.rowHeight + 24

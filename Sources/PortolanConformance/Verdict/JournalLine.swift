@@ -9,7 +9,8 @@ struct JournalLine: Sendable {
 
     init?(_ line: String) {
         let parts = line.split(separator: " ", maxSplits: 4)
-        guard parts.count == 5, parts[1] == "ms", parts[2] == "thread", let time = Double(parts[0]) else { return nil }
+        guard parts.count == 5, parts[1] == "ms", parts[2] == "thread", let time = Double(parts[0]), time.isFinite
+        else { return nil }
         (milliseconds, thread, words) = (time, parts[3], String(parts[4].drop { $0 == " " }))
     }
 

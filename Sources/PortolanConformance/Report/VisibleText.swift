@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text from elsewhere, made fit for one line: what no eye sees, or a terminal or a reader of lines takes for an order, is written out.
+package enum VisibleText {
+    /// The text with every control character, line separator and invisible formatting character written as `\u{…}`.
+    package static func line(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isUnfit) else { return text }
+        var line = ""
+        for scalar in text.unicodeScalars {
+            if isUnfit(scalar) {
+                line += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+
+    package static func isUnfit(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}
