@@ -142,7 +142,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("DESC-13") { trial throws(Unjudged) in
             let first = try trial.instance()
-            let copy = try LibraryCopy(of: trial.libraryPath())
+            let copy = try JudgedLibrary.copy(of: trial.libraryPath())
             guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
                 return trial.fail("a copy of the library gives no descriptor while the original is open")
             }

@@ -60,7 +60,7 @@ extension ConformanceCheck {
         },
         ConformanceCheck("UNLOAD-02") { trial throws(Unjudged) in
             let old = try trial.instance()
-            let copy = try LibraryCopy(of: trial.libraryPath())
+            let copy = try JudgedLibrary.copy(of: trial.libraryPath())
             guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PortolanVersion.major) else {
                 throw Unjudged("a copy of the library does not open (DESC-13)")
             }

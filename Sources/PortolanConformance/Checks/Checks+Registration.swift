@@ -136,7 +136,7 @@ extension Trial {
     /// start, such as in a folder where it does not find what it needs.
     fileprivate func bodies(of loads: [ConformanceLoad], with configuration: PluginConfiguration) throws(Unjudged) -> [[UInt8]?]? {
         // `try?` because whether a copy opens is DESC-13's.
-        guard let path = subject.library, let copy = try? LibraryCopy(of: path), let library = try? JudgedLibrary(at: copy.path),
+        guard let path = subject.library, let copy = try? JudgedLibrary.copy(of: path), let library = try? JudgedLibrary(at: copy.path),
             let entry = unsafe library.entry, let pointer = unsafe entry(PortolanVersion.major),
             case .started(let alone)? = try? unsafe JudgedInstance.start(DescribedPlugin(pointer), configuration, on: bench)
         else { return nil }

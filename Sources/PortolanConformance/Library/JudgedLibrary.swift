@@ -2,6 +2,7 @@
 
 import CPortolan
 import CThreadTrace
+import PortolanCore
 import PortolanPlugins
 
 #if canImport(Glibc)
@@ -17,6 +18,11 @@ struct JudgedLibrary: @unchecked Sendable {  // … because the handle is never 
 
     let path: String
     private let handle: UnsafeMutableRawPointer
+
+    /// A copy of the library at `path`, which goes with what is returned.
+    static func copy(of path: String) throws(Unjudged) -> LibraryCopy {
+        do throws(LoadError) { return try LibraryCopy(of: path) } catch { throw Unjudged(error.message) }
+    }
 
     /// - Throws: in dlopen(3)'s words.
     init(at path: String) throws(Unjudged) {

@@ -15,7 +15,7 @@ public struct InstalledPlugin: Sendable {
     /// Whether its user named it, rather than a search having found it: then others may be able to change its files, and it is a warning.
     let isNamedByUser: Bool
     var policy: PluginPolicy
-    /// Whether a copy of the library is opened, beside it and gone at once, so that the file may be written over while loads run.
+    /// Whether a copy of the library is opened, in the temporary folder and gone at once, so that the file may be written over while loads run.
     public var copiesLibrary = false
 
     init(_ manifest: PluginManifest, at manifestPath: String, policy: PluginPolicy, isNamedByUser: Bool = false) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
+package import PortolanCore
+package import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -8,35 +9,145 @@ import PortolanCore
     import Musl
 #endif
 
-/// A copy of a library beside it, so that what it finds beside itself is the same. Nobody writes to it; its name goes once it is mapped.
-struct LibraryCopy: ~Copyable {
-    /// Begins with a dot, so no search for plugins heeds it.
-    let path: String
+/// A copy of a library in a private temporary folder, which nobody else writes to.
+///
+/// The library has to find beside the copy what it finds beside itself (`$ORIGIN` of `ld.so(8)`, `dladdr(3)`). So the folder and the two above it are
+/// mirrored: in the place of each a private one, with links to what lies there. That lasts until the library is open; then the copy's name leads to the
+/// library's own folder, and nothing is left on the disk.
+package final class LibraryCopy {
+    /// The copy's name.
+    package let path: String
+    /// The private folders, each in the one before it.
+    private let folders: [String]
+    /// Through which the name leads to the folder; -1 where it does not.
+    private let descriptor: CInt
+    private let original: String
+    private var isSettled = false
 
-    private static let counter = Monitor<UInt64>(0)
+    /// Where copies are made; `nil`: in the temporary folder.
+    package static let parent = Mutex<String?>(nil)
+    /// How many folders above the library's own are mirrored.
+    private static let depth = 2
+    /// A folder with more entries has no links to the rest of them.
+    private static let largestCount = 4096
 
-    /// Copies what `source` holds.
-    init(of source: String, _ descriptor: CInt) throws(SystemCallError) {
-        let number = Self.counter.withLock { count -> UInt64 in
-            count += 1
-            return count
-        }
-        let folder = Folder.parent(of: source) ?? "."
-        path = "\(folder)/.portolan-\(getpid())-\(number)-\(UInt32.random(in: 0 ... .max)).so"
-        let target = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o500)
-        guard target >= 0 else { throw .last }
-        defer { close(target) }
+    /// Copies the library at `source`. The copy has that name until ``settle()`` or the end of this.
+    package convenience init(of source: String) throws(LoadError) {
+        let file = unsafe open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        defer { if file >= 0 { close(file) } }
         do throws(SystemCallError) {
-            try Self.copy(descriptor, to: target)
+            guard file >= 0 else { throw .last }
+            try self.init(of: source, file, isToSettle: false)
         } catch {
-            unsafe unlink(path)
-            throw error
+            throw LoadError(library: source, .libraryOpens, "it can't be copied: \(error)")
         }
     }
 
-    deinit { unsafe unlink(path) }
+    /// Copies what `source` holds.
+    ///
+    /// - Parameters:
+    ///   - source: the path, with a slash.
+    ///   - file: the same, open.
+    ///   - isToSettle: whether ``settle()`` will be called when it is open.
+    init(of source: String, _ file: CInt, isToSettle: Bool = true) throws(SystemCallError) {
+        let name = source.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(source[source.index(after: $0)...]) } ?? source
+        let folder = Folder.parent(of: source) ?? "."
+        guard let real = unsafe realpath(folder.isEmpty ? "/" : folder, nil) else { throw .last }
+        defer { unsafe free(real) }
+        original = unsafe String(cString: real)
+        let names = original.split(separator: "/")
+        let mirrored = names.suffix(Self.depth)
+        var template = Array("\(Self.parent.withLock(\.self) ?? Environment["TMPDIR"] ?? "/tmp")/portolan-XXXXXX".utf8CString)
+        // mkdtemp(3): nobody else can look into it.
+        guard unsafe mkdtemp(&template) != nil else { throw .last }
+        var folders = [String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)]
+        var number: CInt = -1
+        do throws(SystemCallError) {
+            var place = "/" + names.dropLast(mirrored.count).joined(separator: "/")
+            for next in mirrored {
+                Self.link(place, in: folders[folders.count - 1], but: String(next))
+                place += place.hasSuffix("/") ? next : "/\(next)"
+                let folder = "\(folders[folders.count - 1])/\(next)"
+                guard unsafe mkdir(folder, 0o700) == 0 else { throw .last }
+                folders.append(folder)
+            }
+            // A dollar means something to dlopen(3).
+            let copy = name.contains("$") ? "plugin.so" : name
+            Self.link(place, in: folders[folders.count - 1], but: copy)
+            try Self.copy(file, to: "\(folders[folders.count - 1])/\(copy)")
+            var path = "\(folders[folders.count - 1])/\(copy)"
+            if isToSettle {
+                number = unsafe open(folders[folders.count - 1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                guard number >= 0 else { throw .last }
+                path = "/proc/self/fd/\(number)/\(copy)"
+            }
+            self.path = path
+        } catch {
+            if number >= 0 { close(number) }
+            Self.remove(folders)
+            throw error
+        }
+        (self.folders, descriptor) = (folders, number)
+    }
 
-    private static func copy(_ source: CInt, to target: CInt) throws(SystemCallError) {
+    /// The library is open: from now on the name's folder is the library's own.
+    func settle() {
+        guard !isSettled, descriptor >= 0 else { return }
+        isSettled = true
+        let own = unsafe open(original, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if own >= 0 {
+            dup2(own, descriptor)
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            close(own)
+        }
+        Self.remove(folders)
+    }
+
+    deinit {
+        // The name of one that is open is the linker's for good, and so is the descriptor.
+        guard !isSettled else { return }
+        if descriptor >= 0 { close(descriptor) }
+        Self.remove(folders)
+    }
+
+    // MARK: Folders
+
+    /// Makes a link in `mirror` to each entry of `folder` but one. What can't be read or made is not there.
+    private static func link(_ folder: String, in mirror: String, but own: String) {
+        var count = 0
+        for name in entries(of: folder) where name != own && count < largestCount {
+            count += 1
+            unsafe symlink("\(folder)/\(name)", "\(mirror)/\(name)")
+        }
+    }
+
+    private static func remove(_ folders: [String]) {
+        for folder in folders.reversed() {
+            for name in entries(of: folder) { unsafe unlink("\(folder)/\(name)") }
+            unsafe rmdir(folder)
+        }
+    }
+
+    /// Hidden ones, too; those whose names are no UTF-8 are left out.
+    private static func entries(of folder: String) -> [String] {
+        guard let stream = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { start in
+                unsafe start.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(validatingCString: $0) }
+            }
+            if let name, name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    // MARK: Bytes
+
+    private static func copy(_ source: CInt, to path: String) throws(SystemCallError) {
+        let target = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o500)
+        guard target >= 0 else { throw .last }
+        defer { close(target) }
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         var offset: off_t = 0
         while true {

@@ -66,7 +66,7 @@ struct LibraryFile: ~Copyable {
 
     // MARK: Copies
 
-    /// `nil` where nothing can be written beside it.
+    /// `nil` where nothing can be written in the temporary folder.
     func copyIfPossible() -> LibraryCopy? {
         do throws(SystemCallError) { return try LibraryCopy(of: location, descriptor) } catch { return nil }
     }
@@ -77,8 +77,8 @@ struct LibraryFile: ~Copyable {
         } catch {
             throw LoadError(
                 library: path, .libraryOpens,
-                "it was written over since it was opened, so it has to be copied, and no copy can be made beside it: \(error); "
-                    + "install it under its name as a new file, as install(1) and mv(1) do")
+                "it was written over since it was opened, so it has to be copied, and no copy can be made in the temporary folder: \(error); "
+                    + "install it under its name as a new file, as install(1) and mv(1) do, or set TMPDIR to another folder")
         }
     }
 }

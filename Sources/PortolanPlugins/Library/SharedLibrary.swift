@@ -17,7 +17,7 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
 
     /// Opens the library at `path`, which is looked for nowhere else: the file that is there now, also where another one was opened by that name.
     ///
-    /// - Parameter copying: opens a copy, if the folder can be written to: the file may then be written over.
+    /// - Parameter copying: opens a copy, if one can be made: the file may then be written over.
     /// - Throws: ``LoadError/Code/pluginNotLoadable``: what is wrong with the file and how to mend it.
     init(at path: String, copying: Bool = false) throws(LoadError) {
         self.path = path
@@ -26,16 +26,13 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
         let location = path.contains("/") ? path : "./" + path
         let file = try LibraryFile(at: location, calling: path)
         if copying, let copy = file.copyIfPossible() {
-            try LibraryFile(at: copy.path, calling: path).check()
-            unsafe handle = try Self.open(copy.path, calling: path)
+            unsafe handle = try Self.open(copy, calling: path)
             return
         }
         try file.check()
         switch LibraryNames.shared.way(to: location, file.identity) {
         case .needsCopy:
-            let copy = try file.copy()
-            try LibraryFile(at: copy.path, calling: path).check()
-            unsafe handle = try Self.open(copy.path, calling: path)
+            unsafe handle = try Self.open(try file.copy(), calling: path)
         case .name(let name):
             do throws(LoadError) {
                 unsafe handle = try Self.open(name, calling: path)
@@ -45,6 +42,13 @@ struct SharedLibrary: @unchecked Sendable {  // … because the handle is never 
                 throw error
             }
         }
+    }
+
+    private static func open(_ copy: LibraryCopy, calling path: String) throws(LoadError) -> UnsafeMutableRawPointer {
+        try LibraryFile(at: copy.path, calling: path).check()
+        let handle = unsafe try open(copy.path, calling: path)
+        copy.settle()
+        return unsafe handle
     }
 
     private static func open(_ name: String, calling path: String) throws(LoadError) -> UnsafeMutableRawPointer {
