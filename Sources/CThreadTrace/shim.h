@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Swift's Glibc module leaves out, and a process that judges others needs: the kernel's number of a thread, signals to one thread, the return
- * addresses on its stack (backtrace(3)), to end with the process that started it (prctl(2)), a file in memory (memfd_create(2)), and whether memory can
- * be read (process_vm_readv(2)). */
+ * addresses on its stack (backtrace(3)), what a process has to do with its parent and its descendants (prctl(2)), to wait for a signal (sigtimedwait(2)), a
+ * file in memory (memfd_create(2)), and whether memory can be read (process_vm_readv(2)). */
 #ifndef PORTOLAN_CTHREADTRACE_SHIM_H
 #define PORTOLAN_CTHREADTRACE_SHIM_H
 
+#include <dirent.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <link.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -21,8 +28,30 @@ static inline int portolan_thread_number(void) { return (int)syscall(SYS_gettid)
 /* Sends a signal to one thread of this process (tgkill(2)). */
 static inline int portolan_signal_thread(int thread, int number) { return (int)syscall(SYS_tgkill, getpid(), thread, number); }
 
-/* Whoever ends the judge, by Ctrl-C or worse, ends what it has under way. */
-static inline int portolan_end_with_parent(void) { return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); }
+/* Sends this process a signal when its parent ends. */
+static inline int portolan_signal_at_end_of_parent(int number) { return prctl(PR_SET_PDEATHSIG, (unsigned long)number, 0UL, 0UL, 0UL); }
+
+/* Makes this process the parent of every descendant whose own parent ends, also of one that has left its process group and session. */
+static inline int portolan_adopt_descendants(int adopts) { return prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)adopts, 0UL, 0UL, 0UL); }
+
+/* Whether other processes of this user may look into this one, by ptrace(2) or /proc. Children inherit it. Gives what it was. */
+static inline int portolan_set_open_to_others(int is_open) {
+    int before = prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL);
+    prctl(PR_SET_DUMPABLE, (unsigned long)is_open, 0UL, 0UL, 0UL);
+    return before;
+}
+
+/* Waits for one of `signals`, which are blocked. Returns its number, with the process that sent it, or -1 when the time is over. */
+static inline int portolan_await_signal(const sigset_t *signals, int64_t nanoseconds, int *sender) {
+    struct timespec time = { .tv_sec = (time_t)(nanoseconds / 1000000000), .tv_nsec = (long)(nanoseconds % 1000000000) };
+    siginfo_t information = { 0 };
+    int number = sigtimedwait(signals, &information, &time);
+    *sender = number > 0 ? (int)information.si_pid : 0;
+    return number;
+}
+
+/* Waits for any child that has ended, also for one that was made without a signal for its end (__WALL); 0: none has. */
+static inline int portolan_reap(int *status) { return (int)waitpid(-1, status, WNOHANG | 0x40000000); }
 
 /* A file in memory, open for what is executed in this process's place, too; below zero: errno says why not. */
 static inline int portolan_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 0); }
@@ -45,8 +74,46 @@ struct portolan_mapped_object {
 };
 extern int portolan_find_object(void *address, struct portolan_mapped_object *object) __asm__("_dl_find_object");
 
+/* Writes the numbers of this process's children to `children`, and returns how many there are, at most `room`: by /proc/PID/stat (proc(5)), whose fourth
+ * field is the parent. It is in C for Valgrind's sake, under which a keeper has to be quick, too. */
+static inline int portolan_children(pid_t *children, int room) {
+    DIR *folder = opendir("/proc");
+    int count = 0;
+    for (struct dirent *entry; folder && count < room && (entry = readdir(folder));) {
+        char path[300], text[512];
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        if (file < 0) continue;
+        ssize_t length = read(file, text, sizeof text - 1);
+        close(file);
+        text[length > 0 ? length : 0] = 0;
+        /* The second field, the name, may hold anything. */
+        char *end = strrchr(text, ')'), state;
+        int parent;
+        if (end && sscanf(end + 1, " %c %d", &state, &parent) == 2 && parent == (int)getpid()) children[count++] = (pid_t)atoi(entry->d_name);
+    }
+    if (folder) closedir(folder);
+    return count;
+}
+
+/* What a handler of a signal writes into memory that outlives its process. */
+enum { PORTOLAN_LAST_WORDS = 16380 };
+struct portolan_last_words {
+    uint32_t count;
+    unsigned char bytes[]; /* PORTOLAN_LAST_WORDS */
+};
+
+/* Adds bytes; what has no room is left out. */
+static inline void portolan_add_words(struct portolan_last_words *words, const void *bytes, size_t count) {
+    uint32_t start = words->count;
+    if (start > PORTOLAN_LAST_WORDS || count > PORTOLAN_LAST_WORDS - start) return;
+    for (size_t i = 0; i < count; i++) words->bytes[start + i] = ((const unsigned char *)bytes)[i];
+    words->count = start + (uint32_t)count;
+}
+
 /* Writes where `address` is, as in "/usr/lib/tide.so(+0x1169)", with its place as the library's own symbols have it; of the program, "(+0x1169)". */
-static inline void portolan_write_place(int output, void *address) {
+static inline void portolan_write_place(struct portolan_last_words *words, void *address) {
     struct portolan_mapped_object object = { .map = NULL };
     uintptr_t offset = (uintptr_t)address;
     const char *name = "?";
@@ -66,24 +133,25 @@ static inline void portolan_write_place(int output, void *address) {
     end[--start] = '0';
     end[--start] = '+';
     end[--start] = '(';
-    if (write(output, name, length) < 0 || write(output, end + start, sizeof end - start) < 0) return;
+    portolan_add_words(words, name, length);
+    portolan_add_words(words, end + start, sizeof end - start);
 }
 
 /* Writes the stack of the calling thread, a handler of a signal on it: innermost first, a line for each frame. `context` is what the handler was
  * given. After the first call it takes no lock and allocates nothing. */
-static inline void portolan_write_stack(int output, const void *context) {
+static inline void portolan_write_stack(struct portolan_last_words *words, const void *context) {
     void *frames[48];
     int count = backtrace(frames, sizeof frames / sizeof *frames);
-    for (int i = 0; i < count; i++) portolan_write_place(output, frames[i]);
+    for (int i = 0; i < count; i++) portolan_write_place(words, frames[i]);
     /* A call of NULL has no frame that could be unwound: what it was to return to lies on top of the stack, or in the link register. */
     const ucontext_t *interrupted = (const ucontext_t *)context;
     if (!interrupted) return;
 #if defined(__x86_64__)
     if (interrupted->uc_mcontext.gregs[16 /* REG_RIP */] == 0) {
-        portolan_write_place(output, *(char **)(uintptr_t)interrupted->uc_mcontext.gregs[15 /* REG_RSP */] - 1);
+        portolan_write_place(words, *(char **)(uintptr_t)interrupted->uc_mcontext.gregs[15 /* REG_RSP */] - 1);
     }
 #elif defined(__aarch64__)
-    if (interrupted->uc_mcontext.pc == 0) portolan_write_place(output, (char *)(uintptr_t)interrupted->uc_mcontext.regs[30] - 1);
+    if (interrupted->uc_mcontext.pc == 0) portolan_write_place(words, (char *)(uintptr_t)interrupted->uc_mcontext.regs[30] - 1);
 #endif
 }
 

@@ -79,6 +79,8 @@ import Testing
         #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"])
         crashed.note = "ended by SIGABRT"
         #expect(sight(crashed).first?.verdict == .passed)
+        crashed.note = "the process ended itself with status 0"
+        #expect(sight(crashed, try result("ORDER-02")).allSatisfy { $0.verdict == .crashed })
         var told = try result("ORDER-01", .crashed, [error("InvalidRead")])
         told.note = "ended by SIGSEGV"
         #expect(sight(told).first?.findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])

@@ -18,7 +18,7 @@ enum BuiltInSubject: String {
     /// - Parameters:
     ///   - loads: a file with a conformance section, in place of what is known here.
     ///   - folder: where files can be put; it outlives the checks.
-    func subject(_ loads: String?, in folder: CheckFolder) throws(Failure) -> Subject {
+    func subject(_ loads: String?, in folder: RunFolder) throws(Failure) -> Subject {
         let section = if let loads { try Self.section(at: loads) } else { try known(in: folder) }
         return Subject(loads: section.loads, handler: makeHandler)
     }
@@ -50,7 +50,7 @@ enum BuiltInSubject: String {
         return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: bytes, path: path) }
     }
 
-    private func known(in folder: CheckFolder) throws(Failure) -> ConformanceSection {
+    private func known(in folder: RunFolder) throws(Failure) -> ConformanceSection {
         let text = Array("It is twelve o'clock in Greenwich.\n".utf8)
         let large = (0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         switch self {
@@ -100,23 +100,8 @@ enum BuiltInSubject: String {
     }
 }
 
-/// A temporary folder that is made when it is first needed, and goes with this.
-final class CheckFolder {
-    private(set) lazy var path: String = {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-check-\(UUID().uuidString)").path
-        // `try?` because what is then written there fails.
-        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        isMade = true
-        return path
-    }()
-    private var isMade = false
-
-    deinit {
-        // `try?` because what stays there does no harm.
-        if isMade { try? FileManager.default.removeItem(atPath: path) }
-    }
-
-    func write(_ bytes: [UInt8], to name: String) throws(Failure) {
+extension RunFolder {
+    fileprivate func write(_ bytes: [UInt8], to name: String) throws(Failure) {
         guard FileManager.default.createFile(atPath: "\(path)/\(name)", contents: Data(bytes)) else {
             throw Failure(.writeFailed, "'\(path)/\(name)' can't be written")
         }

@@ -59,8 +59,8 @@ struct CheckCommand: ParsableCommand {
             """)
     var sanitizer = false
 
-    @Option(name: .customLong("memcheck-logs"), help: .hidden)
-    var memcheckLogs: String?
+    @Option(name: .customLong("memcheck-folder"), help: .hidden)
+    var memcheckFolder: String?
 
     @Option(name: .customLong("memcheck-subject"), help: .hidden)
     var memcheckSubject: String?
@@ -90,10 +90,11 @@ struct CheckCommand: ParsableCommand {
         Interruption.ignoreClosedPipes()
         let checks = try chosenChecks()
         guard !list, let plugin else { return try CheckList.write(checks, asJSON: chosenFormat == .json) }
-        let folder = CheckFolder()
-        defer { withExtendedLifetime(folder) {} }
+        let folder = try runFolder()
+        defer { folder.remove() }
         var judge = Judge(try CheckSubject.subject(memcheckSubject ?? plugin, loads: loads, in: folder))
-        if sanitizer, memcheckLogs == nil { try Memcheck.begin(with: judge.subject, plugin, CommandLine.arguments) }
+        if sanitizer, memcheckFolder == nil { try Memcheck.begin(with: judge.subject, plugin, CommandLine.arguments, in: folder) }
+        judge.folder = folder
         (judge.seed, judge.timeLimit) = (seed, .seconds(timeout))
         judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
         let hasSanitizer = judge.subject.library != nil && !sanitizer
@@ -112,10 +113,9 @@ struct CheckCommand: ParsableCommand {
             progress.note(isFailure: isFailure)
             progress.draw()
         }
-        if let memcheckLogs {
-            defer { Memcheck.remove(logs: memcheckLogs) }
+        if memcheckFolder != nil {
             let all = (0..<repetitions).flatMap { _ in checks }
-            for result in try judge.judgeMemory(during: all, jobs: jobs, MemcheckRun(logs: memcheckLogs), note) { try tell(result) }
+            for result in try judge.judgeMemory(during: all, jobs: jobs, MemcheckRun(logs: folder.path), note) { try tell(result) }
         } else {
             try make(checks, by: judge) { result in
                 try tell(result)
@@ -126,6 +126,17 @@ struct CheckCommand: ParsableCommand {
         let summary = Summary(results)
         try write(summary, judge.subject, plugin)
         if !summary.isSuccess { throw Failure(.checkFailed, nil) }
+    }
+
+    /// What every file of this run lies in.
+    private func runFolder() throws -> RunFolder {
+        if let memcheckFolder {
+            guard let folder = RunFolder(handedOver: memcheckFolder) else {
+                throw ValidationError("--memcheck-folder is the command's own")
+            }
+            return folder
+        }
+        do throws(RunFolder.NotMade) { return try RunFolder() } catch { throw Failure(.writeFailed, error.description) }
     }
 
     private func make(_ checks: [ConformanceCheck], by judge: Judge, _ tell: (CheckResult) throws -> Void) throws {

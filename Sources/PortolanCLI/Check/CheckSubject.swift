@@ -7,7 +7,7 @@ import PortolanConformance
 enum CheckSubject {
     /// An installed plugin's identifier, a folder or manifest; a library, whose manifest is the one of the same name beside it, where there is one; or
     /// what is built in, by its scheme.
-    static func subject(_ argument: String, loads: String?, in folder: CheckFolder) throws(Failure) -> Subject {
+    static func subject(_ argument: String, loads: String?, in folder: RunFolder) throws(Failure) -> Subject {
         if let builtIn = BuiltInSubject(rawValue: argument) { return try builtIn.subject(loads, in: folder) }
         guard loads == nil else { throw Failure(.usage, "--loads is for what is built in; the URLs of a plugin stand in its manifest") }
         let catalogue = PluginCatalogue()

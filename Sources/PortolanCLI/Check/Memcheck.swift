@@ -20,7 +20,10 @@ enum Memcheck {
     /// - Parameters:
     ///   - plugin: as the command line names it.
     ///   - arguments: of this process.
-    static func begin(with subject: Subject, _ plugin: String, _ arguments: [String]) throws(Failure) -> Never {
+    ///   - folder: of the run, which the program in this one's place takes over; the logs go there.
+    static func begin(
+        with subject: Subject, _ plugin: String, _ arguments: [String], in folder: RunFolder
+    ) throws(Failure) -> Never {
         guard subject.library != nil else {
             throw Failure(
                 .usage,
@@ -32,41 +35,25 @@ enum Memcheck {
                 .notOffered,
                 "--sanitizer needs Valgrind, and there is no 'valgrind' in the PATH; install it, as with 'apt-get install valgrind'")
         }
-        let folder = try logFolder()
+        // In a name of Valgrind's a percent sign means something.
+        guard !folder.path.contains("%") else {
+            throw Failure(.writeFailed, "the folder for logs '\(folder.path)' has a '%'; set TMPDIR to another")
+        }
         do throws(SystemError) {
             let copy = try copyOfThisProgram()
             // An identifier is looked for beside the executable, too, where the copy finds nothing.
             let subject = subject.manifest?.manifestPath ?? plugin
-            let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-logs", folder, "--memcheck-subject", subject]
-            throw execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder) + command + arguments.dropFirst(2))
+            let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-folder", folder.handOver(), "--memcheck-subject", subject]
+            throw execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder.path) + command + arguments.dropFirst(2))
         } catch {
-            remove(logs: folder)
             throw Failure(.noResources, "'\(valgrind)' can't be run: \(error)")
         }
-    }
-
-    /// Removes the folder, and what is left in it.
-    static func remove(logs folder: String) {
-        // `try?` because what stays there does no harm.
-        try? FileManager.default.removeItem(atPath: folder)
     }
 
     /// The first executable file of that name in the PATH.
     private static func program(_ name: String) -> String? {
         let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
         return folders.lazy.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 && FileSystem.kind(at: $0) != .directory }
-    }
-
-    private static func logFolder() throws(Failure) -> String {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-memcheck-\(UUID().uuidString)").path
-        // In a name of Valgrind's a percent sign means something.
-        guard !folder.contains("%") else { throw Failure(.writeFailed, "the folder for logs '\(folder)' has a '%'; set TMPDIR to another") }
-        do throws(SystemError) {
-            try FileSystem.makeFolder(folder)
-        } catch {
-            throw Failure(.writeFailed, "the folder for logs '\(folder)' can't be made: \(error); set TMPDIR to another")
-        }
-        return folder
     }
 
     /// Open also for the program that takes this one's place.

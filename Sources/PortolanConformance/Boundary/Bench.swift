@@ -9,6 +9,10 @@ import Synchronization
 struct Bench: Sendable {
     let journal: Journal
     let inner: InnerLoads
+    /// Where the judge's own temporary files go.
+    var folder = FileManager.default.temporaryDirectory.path
+    /// Whether a keeper sees what processes the check leaves.
+    var isKept = false
     let open = OpenCount()
 }
 

@@ -17,5 +17,10 @@ extension RuleCatalogue {
             "Stopping all of many loads and then deinit takes under a second.",
             because: "Programs end when their users close them.",
             remedy: "Stop in parallel, wait for nothing."),
+        .must(
+            "UNLOAD-04", level: 3,
+            "After deinit no process that the plugin started is left.",
+            because: "It runs on for nobody, and holds what it inherited: descriptors, memory, ports.",
+            remedy: "End each process and wait for it, in deinit and on every path on which a load ends."),
     ]
 }

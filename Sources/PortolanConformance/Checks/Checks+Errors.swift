@@ -84,7 +84,7 @@ extension ConformanceCheck {
         ConformanceCheck("ERR-06", needsProcess: true) { trial throws(Unjudged) in
             let plugin = try trial.plugin()
             let loads = try trial.loads(.any)
-            let written = try OutputCapture.bytes { () throws(Unjudged) in
+            let written = try OutputCapture.bytes(in: trial.temporaryFolder) { () throws(Unjudged) in
                 let instance = try trial.instance(of: plugin)
                 for load in loads { _ = try trial.follow(load, of: instance) }
                 for load in loads {

@@ -17,7 +17,7 @@ extension ConformanceCheck {
         left("LEAK-03") { $0.contains("thread") },
         ConformanceCheck("LEAK-04", needsProcess: true) { trial throws(Unjudged) in
             let before = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) }
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-check-\(getpid())").path
+            let folder = "\(trial.temporaryFolder)/loads-\(getpid())"
             do {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             } catch {
@@ -77,6 +77,16 @@ extension ConformanceCheck {
                 trial.expectSame(record, as: known, "where a new build begins and ends beside it")
             }
             if trial.areAllIdle { old.end() }
+        },
+        // What is left shows outside of this process: the keeper sees it.
+        ConformanceCheck("UNLOAD-04", needsProcess: true) { trial throws(Unjudged) in
+            guard trial.bench.isKept else {
+                throw Unjudged("processes that are left are seen from outside; leave out --in-process, or use the command")
+            }
+            let instance = try trial.instance()
+            // `try?` because without a URL there are still a start and an end.
+            try trial.followAll((try? trial.loads(.any)) ?? [], of: instance)
+            if trial.areAllIdle { instance.end() }
         },
         ConformanceCheck("UNLOAD-01", needsProcess: true) { trial throws(Unjudged) in
             let loads = try trial.loads(.any)

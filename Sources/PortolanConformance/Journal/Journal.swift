@@ -16,9 +16,10 @@ final class Journal: @unchecked Sendable {  // … because lines are written and
     static let lineCount = 64
     private static let lineSize = 160
     private static let headSize = 64
-    private static var size: Int { headSize + lineCount * lineSize }
+    private static var wordsStart: Int { headSize + lineCount * lineSize }
+    private static var size: Int { wordsStart + MemoryLayout<UInt32>.size + Int(PORTOLAN_LAST_WORDS) }
 
-    /// The number of lines so far, then the lines, each ended by a NUL.
+    /// The number of lines so far, then the lines, each ended by a NUL, then what a crash leaves. The plugin can write to it: nothing here is trusted.
     private let memory: UnsafeMutableRawPointer
     private let start = MonotonicTime.nanoseconds
     private let lock = Mutex(())
@@ -30,8 +31,28 @@ final class Journal: @unchecked Sendable {  // … because lines are written and
         unsafe memory = mapped
     }
 
-    deinit {
-        unsafe munmap(memory, Self.size)
+    /// The same memory, with times that begin now: for a process that ends with what it was made for, and never gives the memory back.
+    private init(restarting journal: Journal) {
+        unsafe memory = unsafe journal.memory
+        unsafe _ = Unmanaged.passRetained(journal)
+    }
+
+    func restarted() -> Journal { Journal(restarting: self) }
+
+    deinit { leave() }
+
+    /// Gives the memory back in this process alone, which has no more to do with it.
+    func leave() { unsafe munmap(memory, Self.size) }
+
+    /// Where a handler of signals writes.
+    var lastWords: UnsafeMutablePointer<portolan_last_words> {
+        unsafe (memory + Self.wordsStart).assumingMemoryBound(to: portolan_last_words.self)
+    }
+
+    /// What a crash left.
+    var lastBytes: [UInt8] {
+        let count = min(Int(clamping: unsafe lastWords.pointee.count), Int(PORTOLAN_LAST_WORDS))
+        return unsafe Array(UnsafeRawBufferPointer(start: memory + Self.wordsStart + MemoryLayout<UInt32>.size, count: count))
     }
 
     func note(_ what: String, thread: Int32) {
@@ -40,10 +61,11 @@ final class Journal: @unchecked Sendable {  // … because lines are written and
         let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
         let line = Array("\(microseconds / 1000).\(padded) ms  thread \(thread)  \(what)".utf8.prefix(Self.lineSize - 1)) + [0]
         lock.withLock { _ in
-            let count = unsafe memory.load(as: Int.self)
+            // What is no number of lines, the plugin has written there.
+            let count = max(0, unsafe memory.load(as: Int.self))
             let place = unsafe memory + Self.headSize + count % Self.lineCount * Self.lineSize
             unsafe place.copyMemory(from: line, byteCount: line.count)
-            unsafe memory.storeBytes(of: count + 1, as: Int.self)
+            unsafe memory.storeBytes(of: count &+ 1, as: Int.self)
         }
     }
 
@@ -73,8 +95,9 @@ final class Journal: @unchecked Sendable {  // … because lines are written and
         }
     }
 
-    /// Forgets every line.
+    /// Forgets every line, and what a crash left.
     func clear() {
         lock.withLock { _ in unsafe memory.storeBytes(of: 0, as: Int.self) }
+        unsafe lastWords.pointee.count = 0
     }
 }

@@ -14,15 +14,15 @@ enum CrashReport {
     private static let signals = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS]
 
     /// Where the handler writes; set once, before it is installed.
-    nonisolated(unsafe) private static var output: Int32 = -1  // … because a handler of signals can look at nothing else
+    // … because a handler of signals can look at nothing else
+    nonisolated(unsafe) private static var words: UnsafeMutablePointer<portolan_last_words>?
 
-    /// Has crashes of this process written to `descriptor`, before they end it as they would have.
-    static func arm(_ descriptor: Int32) {
-        unsafe output = descriptor
+    /// Has crashes of this process written to the journal, before they end it as they would have.
+    static func arm(_ journal: Journal) {
         // The first call loads and allocates what it needs; a handler, which may have been called inside of malloc(3), must not.
-        let null = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
-        unsafe write(0, nil, nil, to: null)
-        close(null)
+        unsafe write(0, nil, nil, to: journal.lastWords)
+        journal.clear()
+        unsafe words = unsafe journal.lastWords
         // A stack of its own, as the thread's may be what is at fault.
         var stack = unsafe stack_t()
         unsafe stack.ss_size = 1 << 16
@@ -39,19 +39,20 @@ enum CrashReport {
     }
 
     private static func report(_ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, _ context: UnsafeRawPointer?) {
-        unsafe write(number, information, context, to: output)
+        if let words = unsafe words { unsafe write(number, information, context, to: words) }
         raise(number)
     }
 
     /// Does only what is safe in a handler of signals (`signal-safety(7)`): no allocation.
     private static func write(
-        _ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, _ context: UnsafeRawPointer?, to output: Int32
+        _ number: Int32, _ information: UnsafeMutablePointer<siginfo_t>?, _ context: UnsafeRawPointer?,
+        to words: UnsafeMutablePointer<portolan_last_words>
     ) {
         var address = unsafe information.map { unsafe UInt(bitPattern: $0.pointee._sifields._sigfault.si_addr) } ?? 0
         var head: (UInt8, UInt8) = (mark, UInt8(truncatingIfNeeded: number))
-        _ = unsafe Glibc.write(output, &head, 2)
-        _ = unsafe Glibc.write(output, &address, 8)
-        unsafe portolan_write_stack(output, context)
+        unsafe portolan_add_words(words, &head, 2)
+        unsafe portolan_add_words(words, &address, 8)
+        unsafe portolan_write_stack(words, context)
     }
 
     /// - Returns: the signal, the address in words, and the stack without the handler's own frames.

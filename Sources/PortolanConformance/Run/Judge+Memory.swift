@@ -56,6 +56,8 @@ struct MemorySight {
     private var (made, skipped) = (0, 0)
     /// Checks of which something could not be seen.
     private var unseen: [Finding] = []
+    /// How a check ended that came to no end, where memcheck saw no reason for it.
+    private var crash: String?
     private var duration = Duration.zero
 
     private static let largestCount = 20
@@ -84,6 +86,10 @@ struct MemorySight {
         if isEnded || !log.isWhole { miss(id, "its leaks are not known: \(result.note ?? "it ended early")") }
         let count = count
         defer {
+            // No signal ended it, so it was the plugin that did not want to be seen to the end.
+            if result.verdict == .crashed, self.count == count, let note = result.note, !note.hasPrefix("ended by") {
+                crash = crash ?? "\(id): \(note)"
+            }
             // An access that ended the process, and that memcheck had no words for.
             if result.verdict == .crashed, self.count == count, let note = result.note, note.contains("SIGSEGV") || note.contains("SIGBUS")
             {
@@ -143,8 +149,10 @@ struct MemorySight {
             var findings = own.prefix(Self.largestCount).map { $0.1.finding }
             if own.count > Self.largestCount { findings.append(Finding(.failure, "\(own.count - Self.largestCount) more")) }
             if rule.id == "MEM-04" || made == 0 { findings += unseen.prefix(Self.largestCount) }
-            let verdict: Verdict = !own.isEmpty ? .failed : made == 0 ? .skipped : findings.isEmpty ? .passed : .warned
-            var result = CheckResult(rule, verdict, findings: findings, note: note)
+            // A plugin that ends the process before something is seen keeps no rule by that.
+            let unbroken: Verdict = crash != nil ? .crashed : made == 0 ? .skipped : findings.isEmpty ? .passed : .warned
+            let words = own.isEmpty ? crash.map { "\($0); \(note)" } ?? note : note
+            var result = CheckResult(rule, own.isEmpty ? unbroken : .failed, findings: findings, note: words)
             result.duration = duration
             return result
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CThreadTrace
 import PortolanCore
 
 #if canImport(Glibc)
@@ -12,76 +13,38 @@ extension Judge {
     /// Makes each check in a process of its own, `jobs` at a time, and tells what came of each, in the order in which they end.
     ///
     /// The processes are copies of this one (`fork(2)`), which must have no other thread than the one that calls: that of a command, not of a
-    /// test.
+    /// test. Each is watched by another one, its keeper, which sees its end and ends what it leaves. When this process ends, in whatever way, all of them
+    /// end and the temporary folder goes; SIGINT, SIGTERM and SIGHUP end it with 128 and their number as its status.
     ///
-    /// - Throws: where this process has other threads.
+    /// - Throws: where this process has other threads, where no temporary folder can be made, and what `tell` throws.
     public func judge(_ checks: [ConformanceCheck], jobs: Int, _ tell: (CheckResult) throws -> Void) throws {
         guard ProcessCensus.threads().count == 1 else { throw SeveralThreads() }
-        var waiting = checks[...]
-        var running: [Running] = []
+        var judge = self
+        let folder = if let folder { folder } else { try RunFolder() }
+        judge.folder = folder
+        defer { if self.folder == nil { folder.remove() } }
+        JudgeSignals.observe(folder)
+        defer { JudgeSignals.restore() }
+        // What is the parent's of a keeper that the plugin has ended becomes this process's own.
+        _ = portolan_adopt_descendants(1)
+        defer { _ = portolan_adopt_descendants(0) }
+        let openness = portolan_set_open_to_others(0)
+        defer { _ = portolan_set_open_to_others(openness) }
+        var leftovers = Leftovers(of: checks, isJudged: memcheck == nil && subject.library != nil)
         var names = StackNames()
-        defer { for one in running { one.abandon() } }
-        while !waiting.isEmpty || !running.isEmpty {
-            while running.count < max(1, jobs), let check = waiting.popFirst() {
-                do throws(Unjudged) {
-                    running.append(try Running(self, check))
-                } catch {
-                    try tell(CheckResult(check.rule, .skipped, note: error.reason))
-                }
-            }
-            for var one in Running.wait(&running) {
+        var keepers = Keepers(judge, checks, max(1, min(jobs, checks.count)))
+        defer { keepers.end() }
+        while let outcomes = keepers.next() {
+            for var outcome in outcomes {
                 // Under Valgrind, whose log tells of it, what is started here is as slow as all else.
-                if memcheck == nil { one.nameCrash(by: &names, library: subject.library) }
-                try tell(one)
+                if memcheck == nil { outcome.result.nameCrash(by: &names, library: subject.library) }
+                if let result = leftovers.note(outcome) { try tell(result) }
             }
         }
+        for result in leftovers.results { try tell(result) }
     }
 
     public struct SeveralThreads: Error, CustomStringConvertible {
         public var description: String { "this process has several threads, and can't be copied for each check; make the checks in it" }
-    }
-}
-
-/// A process that is copied about in lists.
-private final class Running {
-    private var process: CheckProcess?
-
-    init(_ judge: Judge, _ check: ConformanceCheck) throws(Unjudged) {
-        process = try CheckProcess.started(judge, check)
-    }
-
-    /// Waits until something happens, and gives what came of those that are over.
-    static func wait(_ running: inout [Running]) -> [CheckResult] {
-        var descriptors = running.map { pollfd(fd: $0.output, events: Int16(POLLIN), revents: 0) }
-        let left = running.map(\.timeLeft).min() ?? .zero
-        _ = unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: max(left, .zero).nanoseconds / 1_000_000 + 1))
-        var results: [CheckResult] = []
-        running.removeAll { one in
-            one.look()
-            guard let result = one.resultIfOver() else { return false }
-            results.append(result)
-            return true
-        }
-        return results
-    }
-
-    private var output: Int32 { process?.output ?? -1 }
-    private var timeLeft: Duration { process?.timeLeft ?? .zero }
-
-    private func look() {
-        process?.read()
-        process?.endIfLate()
-    }
-
-    private func resultIfOver() -> CheckResult? {
-        guard process?.isOver == true, var process = process.take() else { return nil }
-        return process.result()
-    }
-
-    /// Ends the process without asking what came of it.
-    func abandon() {
-        guard var process = process.take() else { return }
-        process.end()
-        _ = process.result()
     }
 }

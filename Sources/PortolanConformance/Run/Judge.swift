@@ -17,6 +17,9 @@ public struct Judge: Sendable {
     /// Whether this process runs under Valgrind, and where its logs lie.
     var memcheck: MemcheckRun?
 
+    /// The temporary folder of the run; `nil`: ``judge(_:jobs:_:)`` makes one of its own.
+    package var folder: RunFolder?
+
     /// Makes what loads inside of loads go through. Called at most once in a check, in the process that makes it.
     public var makeInnerLoader: @Sendable () -> Loader = { Loader(configuration: .default, registry: ProtocolRegistry()) }
 
@@ -33,14 +36,17 @@ public struct Judge: Sendable {
         }
     }
 
-    func result(of check: ConformanceCheck, _ journal: Journal) -> CheckResult {
+    /// - Parameter isKept: whether a keeper sees what processes the check leaves.
+    func result(of check: ConformanceCheck, _ journal: Journal, isKept: Bool = false) -> CheckResult {
         if let ability = check.rule.awaits {
             return CheckResult(check.rule, .skipped, note: "it comes with the loader's \(ability.rawValue)")
         }
         if let objection = subject.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
         // What the judge's own watches need is there before anything is counted.
         if subject.library != nil { LoadWatches.prepare() }
-        let bench = Bench(journal: journal, inner: InnerLoads(makeInnerLoader))
+        var bench = Bench(journal: journal, inner: InnerLoads(makeInnerLoader))
+        if let folder { bench.folder = folder.path }
+        bench.isKept = isKept
         let trial = Trial(subject, on: bench, seed: seed, timeLimit: timeLimit)
         let start = MonotonicTime.now
         var note: String?

@@ -10,13 +10,14 @@ import FoundationEssentials
 
 /// What code writes to standard output and standard error, caught in files for as long as it runs.
 enum OutputCapture {
-    static func bytes(_ body: () throws(Unjudged) -> Void) throws(Unjudged) -> [(name: String, bytes: [UInt8])] {
+    /// - Parameter folder: where the files lie meanwhile.
+    static func bytes(in folder: String, _ body: () throws(Unjudged) -> Void) throws(Unjudged) -> [(name: String, bytes: [UInt8])] {
         let places: [(name: String, number: Int32)] = [("output", STDOUT_FILENO), ("error", STDERR_FILENO)]
         fflush(nil)
         var kept: [Int32] = []
         var files: [String] = []
         for (_, number) in places {
-            var template = Array("/tmp/portolan-judge-XXXXXX".utf8CString)
+            var template = Array("\(folder)/portolan-judge-XXXXXX".utf8CString)
             let file = unsafe mkstemp(&template)
             guard file >= 0 else { throw Unjudged("no temporary file can be made (errno \(errno))") }
             files.append(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))

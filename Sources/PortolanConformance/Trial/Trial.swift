@@ -48,6 +48,9 @@ final class Trial {
         throw Unjudged("its loads take too long for so many of them; --timeout gives more")
     }
 
+    /// Where the judge's own temporary files go.
+    var temporaryFolder: String { bench.folder }
+
     func fail(_ detail: String) { note(.failure, detail) }
     func warn(_ detail: String) { note(.warning, detail) }
 

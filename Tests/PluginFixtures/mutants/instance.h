@@ -103,6 +103,12 @@ static void *init(portolan_host *host, portolan_refusal *refusal) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, begin_sleeper);
 #endif
+#ifdef UNLOAD_04
+    if (fork() == 0) {
+        setsid();
+        for (;;) pause();
+    }
+#endif
 #ifdef FUZZ_05
     if (greeting && greeting->bytes.length > 64) abort();
 #endif

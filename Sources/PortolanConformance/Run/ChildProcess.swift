@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The process of one check, made by `fork(2)` from a keeper: what the plugin does to it, it does to nothing else.
+enum ChildProcess {
+    /// The status of a process that came to its end, and of ones that did not.
+    static let (endedStatus, noResultStatus, threadEndedStatus): (Int32, Int32, Int32) = (0, 123, 124)
+
+    /// What is there for standard input, output and error leads nowhere from now on.
+    static func closeStreams() {
+        let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+        for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { dup2(null, number) }
+        close(null)
+    }
+
+    /// Makes the check, leaves its result, and is gone without more of the plugin's code being called.
+    static func run(_ judge: Judge, _ check: ConformanceCheck, _ journal: Journal, _ result: SealedResult, keeper: pid_t) -> Never {
+        // Its own group: what the plugin sends to its group does not reach the keeper.
+        setpgid(0, 0)
+        _ = portolan_signal_at_end_of_parent(SIGKILL)
+        guard getppid() == keeper else { _exit(noResultStatus) }
+        // The judge and its keepers are closed to others; this process is the plugin's to look at.
+        _ = portolan_set_open_to_others(1)
+        result.close()
+        LibraryCopy.parent.withLock { $0 = judge.folder?.path }
+        let process = getpid()
+        // On a thread that has begun in this process: Swift's Mutex notes the number of a thread at its first use, and this one's is the parent's.
+        do throws(LoadError) {
+            try PlatformThread.start(stackSize: 8 << 20) {
+                unblockSignals()
+                // A handler, where it is ignored by now: a plugin that has it ignored changes something then. What is built in may, by SwiftNIO.
+                if judge.subject.library != nil { signal(SIGPIPE) { _ in } }
+                let journal = journal.restarted()
+                CrashReport.arm(journal)
+                noteEndOfThread()
+                leave(judge.result(of: check, journal, isKept: true), result, process)
+            }
+        } catch {
+            leave(CheckResult(check.rule, .skipped, note: error.message), result, process)
+        }
+        // What is sent to the process is the other's to hear.
+        JudgeSignals.blockAll()
+        while true { pause() }
+    }
+
+    private static func unblockSignals() {
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe pthread_sigmask(SIG_SETMASK, &none, nil)
+    }
+
+    /// Ends the process where the plugin ends this thread, which calls it (`pthread_exit(3)`).
+    private static func noteEndOfThread() {
+        var key = pthread_key_t()
+        guard unsafe pthread_key_create(&key, { _ in _exit(ChildProcess.threadEndedStatus) }) == 0 else { return }
+        // Its value only has to be one.
+        unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
+    }
+
+    private static func leave(_ found: CheckResult, _ result: SealedResult, _ process: pid_t) -> Never {
+        // A copy of the process that the plugin has made (`fork(2)`) may come to this place, too.
+        guard getpid() == process, result.leave(found.childBytes, for: found.rule) else { _exit(noResultStatus) }
+        _exit(endedStatus)
+    }
+}
