@@ -3,6 +3,7 @@
 import FoundationEssentials
 import NIOCore
 import NIOPosix
+import PortolanCore
 
 #if canImport(Glibc)
     import Glibc
