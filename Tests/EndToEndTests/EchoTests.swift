@@ -35,7 +35,7 @@ import Testing
     @Test(
         arguments: [
             ("echo:challenge?user=u&password=p", "u:q", 67), ("echo:challenge?user=u&password=p", "u:p", 0), ("echo:loop", "u:p", 47),
-            ("echo:redirect?to=file:///etc/hostname", "u:p", 102), ("echo:size?bytes=10&cut=3", "u:p", 18), ("echo:size", "u:p", 3),
+            ("echo:redirect?to=file:///etc/hostname", "u:p", 1), ("echo:size?bytes=10&cut=3", "u:p", 18), ("echo:size", "u:p", 3),
             ("echo:fail?code=1&domain=org.example.tide", "u:p", 109),
         ] as [(String, String, Int32)])
     func eachEndHasItsCode(_ url: String, _ credential: String, _ status: Int32) throws {

@@ -333,7 +333,7 @@ static int receive_head(http_load *h) {
     if (found == 0) return wait_for(h, POLLIN);
     if (found < 0) {
         int is_cut = h->head.length > 0;
-        fail(h, is_cut ? PORTOLAN_ERROR_TRUNCATED : PORTOLAN_ERROR_CONNECTION_LOST, "the connection ended before the answer", 0);
+        fail(h, is_cut ? PORTOLAN_ERROR_TRUNCATED : PORTOLAN_ERROR_EMPTY_RESPONSE, "the connection ended before the answer", 0);
         return 1;
     }
     found = head_take(&h->head, h->in + h->in_start, h->in_end - h->in_start, &taken);

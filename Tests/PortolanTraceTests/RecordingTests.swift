@@ -113,7 +113,7 @@ import Testing
 
     @Test(arguments: [
         ("net::ERR_NAME_NOT_RESOLVED", LoadError.Code.nameNotFound), ("net::ERR_CONNECTION_REFUSED", .cannotConnect),
-        ("net::ERR_CERT_DATE_INVALID", .secureConnectionFailed), ("net::ERR_TIMED_OUT", .timedOut), ("net::ERR_SOMETHING", .connectionLost),
+        ("net::ERR_CERT_DATE_INVALID", .certificateNotTrusted), ("net::ERR_TIMED_OUT", .timedOut), ("net::ERR_SOMETHING", .connectionLost),
         ("truncated", .truncated),
     ])
     func failuresHaveTheirCodes(name: String, code: LoadError.Code) throws {

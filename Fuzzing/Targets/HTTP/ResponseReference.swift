@@ -98,7 +98,7 @@ struct Reading {
     }
 
     private mutating func statusLine() throws(ResponseOutcome) -> (status: Int, isOld: Bool) {
-        guard !rest.isEmpty else { throw .failure(.connectionLost) }
+        guard !rest.isEmpty else { throw .failure(.emptyResponse) }
         guard Array("HTTP/".utf8).starts(with: rest.prefix(5)) else { throw .failure(.badResponse) }
         let line = try line(atMost: limits.statusLine)
         let words = line.split { $0 == 32 || $0 == 9 }

@@ -3,17 +3,27 @@
 import PortolanPluginKit
 
 extension PluginError.Code {
-    /// In the order of their numbers: the first is -1, the next -2.
-    static let names = [
+    /// In the order of their numbers: the first is -1, the next -2; between the two lists lie those that are the host's to give.
+    private static let firstNames = [
         "unknown", "badURL", "unsupportedScheme", "badRequest", "notFound", "accessDenied", "isDirectory", "notRegularFile",
         "rangeNotSatisfiable", "cancelled", "timedOut", "tooManyRedirects", "badRedirect", "authenticationRequired",
         "authenticationCancelled", "bodyFailed", "nameNotFound", "cannotConnect", "connectionLost", "secureConnectionFailed",
         "badResponse", "truncated", "decodingFailed", "limitExceeded", "nestedTooDeep", "ioFailed", "noMemory", "noResources", "notOffered",
     ]
+    private static let laterNames = [
+        "certificateNotTrusted", "trustRootsUnusable", "clientCertificateUnusable", "emptyResponse", "proxyNotFound", "tunnelFailed",
+        "socksFailed",
+    ]
+    static let names = firstNames + laterNames
 
     /// The code of that name, as in `notFound`.
     init?(named name: String) {
-        guard let index = Self.names.firstIndex(of: name) else { return nil }
-        self.init(rawValue: -1 - Int32(index))
+        if let index = Self.firstNames.firstIndex(of: name) {
+            self.init(rawValue: Self.unknown.rawValue - Int32(index))
+        } else if let index = Self.laterNames.firstIndex(of: name) {
+            self.init(rawValue: Self.certificateNotTrusted.rawValue - Int32(index))
+        } else {
+            return nil
+        }
     }
 }

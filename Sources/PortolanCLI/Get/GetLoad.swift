@@ -124,7 +124,7 @@ final class GetLoad: LoadDelegate {
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         let (verdict, answer) = passwords.judge(challenge)
         tell(task, .challenged(challenge.protectionSpace, failures: challenge.previousFailureCount, verdict))
-        if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(by: challenge.protectionSpace))) }
+        if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(challenge))) }
         challenge.answer(answer)
     }
 

@@ -9,7 +9,12 @@ extension ExitStatus {
             self = .pluginError
             return
         }
-        self = Self.statuses[error.code] ?? .unknown
+        // Why the target of a redirect is refused, the cause says.
+        if error.code == .badRedirect, let cause = error.cause as? LoadError {
+            self.init(cause)
+        } else {
+            self = Self.statuses[error.code] ?? .unknown
+        }
     }
 
     /// One entry for each published code.
@@ -46,5 +51,12 @@ extension ExitStatus {
         .protocolViolation: .protocolViolation,
         .pluginNotLoadable: .pluginNotLoadable,
         .pluginRefused: .pluginRefused,
+        .certificateNotTrusted: .notTrusted,
+        .trustRootsUnusable: .badTrustRoots,
+        .clientCertificateUnusable: .badIdentity,
+        .emptyResponse: .emptyResponse,
+        .proxyNotFound: .proxyNotFound,
+        .tunnelFailed: .connectionLost,
+        .socksFailed: .socksFailed,
     ]
 }

@@ -6,9 +6,11 @@ struct ExitStatus: Hashable, Sendable {
     let meaning: String
 
     static let success = Self(code: 0, meaning: "everything was done")
-    static let unsupportedScheme = Self(code: 1, meaning: "no handler takes the URL's scheme, or this request")
+    static let unsupportedScheme = Self(
+        code: 1, meaning: "no handler takes the URL's scheme, or this request; or a redirect leads to a scheme that it may not lead to")
     static let usage = Self(code: 2, meaning: "the command line is not understood")
-    static let badURL = Self(code: 3, meaning: "the URL is malformed")
+    static let badURL = Self(code: 3, meaning: "the URL is malformed, or that to which a redirect leads")
+    static let proxyNotFound = Self(code: 5, meaning: "the proxy's name does not resolve, or its URL is malformed")
     static let nameNotFound = Self(code: 6, meaning: "the host's name does not resolve")
     static let cannotConnect = Self(code: 7, meaning: "no connection could be made")
     static let badResponse = Self(code: 8, meaning: "the peer's answer breaks its protocol")
@@ -22,13 +24,18 @@ struct ExitStatus: Hashable, Sendable {
     static let notSecure = Self(code: 35, meaning: "TLS failed")
     static let unreadable = Self(code: 37, meaning: "the resource does not exist or cannot be read, or is no regular file")
     static let tooManyRedirects = Self(code: 47, meaning: "the limit of redirects was reached")
-    static let connectionLost = Self(code: 56, meaning: "the connection ended early")
+    static let emptyResponse = Self(code: 52, meaning: "the server closed the connection without an answer")
+    static let connectionLost = Self(code: 56, meaning: "the connection ended early, or an HTTP proxy made no tunnel")
+    static let badIdentity = Self(code: 58, meaning: "the client's certificate or its key cannot be used")
+    static let notTrusted = Self(code: 60, meaning: "the server's certificate is not trusted")
     static let undecodable = Self(code: 61, meaning: "the content coding is malformed")
     static let tooLarge = Self(code: 63, meaning: "a limit of size or ratio was reached")
     static let notAuthenticated = Self(code: 67, meaning: "a user name and password are missing or were refused")
+    static let badTrustRoots = Self(code: 77, meaning: "the certificates to trust cannot be read")
+    static let socksFailed = Self(code: 97, meaning: "a SOCKS proxy made no connection")
     static let unknown = Self(code: 100, meaning: "the cause is not known")
     static let badRequest = Self(code: 101, meaning: "the handler cannot serve this method, field or property")
-    static let badRedirect = Self(code: 102, meaning: "a redirect leads to where none may lead")
+    static let badRedirect = Self(code: 102, meaning: "a redirect cannot be followed, for another reason than its URL")
     static let nestedTooDeep = Self(code: 103, meaning: "loads lie in each other deeper than the limit")
     static let noResources = Self(code: 104, meaning: "no descriptor, thread or slot is free")
     static let notOffered = Self(code: 105, meaning: "what was asked for is not offered")
@@ -45,9 +52,12 @@ struct ExitStatus: Hashable, Sendable {
 
     /// Every status, in the order of the codes.
     static let all = [
-        success, unsupportedScheme, usage, badURL, nameNotFound, cannotConnect, badResponse, truncated, statusRefused, writeFailed,
-        uploadFailed, noMemory, timedOut, badRange, notSecure, unreadable, tooManyRedirects, connectionLost, undecodable, tooLarge,
-        notAuthenticated, unknown, badRequest, badRedirect, nestedTooDeep, noResources, notOffered, protocolViolation, pluginNotLoadable,
+        success, unsupportedScheme, usage, badURL, proxyNotFound, nameNotFound, cannotConnect, badResponse, truncated, statusRefused,
+        writeFailed,
+        uploadFailed, noMemory, timedOut, badRange, notSecure, unreadable, tooManyRedirects, emptyResponse, connectionLost, badIdentity,
+        notTrusted, undecodable, tooLarge,
+        notAuthenticated, badTrustRoots, socksFailed, unknown, badRequest, badRedirect, nestedTooDeep, noResources, notOffered,
+        protocolViolation, pluginNotLoadable,
         pluginRefused, pluginError, authenticationCancelled, checkFailed, hangup, interrupted, terminated,
     ]
 

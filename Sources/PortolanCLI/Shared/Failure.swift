@@ -34,7 +34,10 @@ struct Failure: Error, Equatable, Sendable {
 
 extension LoadError {
     /// The message and its causes, each said once: some messages end with their cause's words, and a layer inside its like says the same.
+    ///
+    /// Remedies name the command's options.
     var words: String {
+        let message = message(saying: \.commandWords)
         guard let cause = cause.map({ ($0 as? LoadError)?.words ?? "\($0)" }), !message.hasSuffix(cause) else { return message }
         return cause.hasPrefix("\(message): ") ? cause : "\(message): \(cause)"
     }

@@ -86,10 +86,11 @@ final class PasswordAnswer: Sendable {
     }
 
     /// What to say when the credentials were wrong.
-    static func refusal(by space: ProtectionSpace) -> LoadError {
+    static func refusal(_ challenge: AuthenticationChallenge) -> LoadError {
+        let space = challenge.protectionSpace
         let place = [space.realm.map { "realm '\($0)'" }, space.host.isEmpty ? nil : "'\(space.host)'"].compactMap { $0 }
         return LoadError(
-            .authenticationRequired,
+            challenge.previousError?.code ?? .authenticationRequired,
             message: "the user name and password were refused\(place.isEmpty ? "" : " by " + place.joined(separator: " of ")); check both")
     }
 }

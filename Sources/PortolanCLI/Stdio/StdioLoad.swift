@@ -58,7 +58,7 @@ final class StdioLoad: LoadDelegate {
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         let (verdict, answer) = passwords.judge(challenge)
         if verdict == .refused {
-            outcome.withLock { $0.error = PasswordAnswer.refusal(by: challenge.protectionSpace) }
+            outcome.withLock { $0.error = PasswordAnswer.refusal(challenge) }
         }
         challenge.answer(answer)
     }

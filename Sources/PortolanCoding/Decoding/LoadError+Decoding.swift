@@ -23,20 +23,21 @@ extension LoadError {
     init(bytesOver limit: Int64, in coding: ContentCoding) {
         self.init(
             .limitExceeded,
-            message: "more than \(limit) bytes come out of the body's \(coding) coding: "
-                + "raise ContentDecodingLimits.maximumBytes, or set it to nil for no limit")
+            message: "more than \(limit) bytes come out of the body's \(coding) coding",
+            remedy: .raiseDecodingLimit("ContentDecodingLimits.maximumBytes, or set it to nil for no limit"))
     }
 
     init(ratioOver limit: Int, in coding: ContentCoding, given: Int64, of taken: Int64) {
         self.init(
             .limitExceeded,
-            message: "\(given) bytes come out of the body's \(coding) coding, more than \(limit) times the \(taken) on the wire: "
-                + "raise ContentDecodingLimits.maximumRatio, or set it to nil for no limit")
+            message: "\(given) bytes come out of the body's \(coding) coding, more than \(limit) times the \(taken) on the wire",
+            remedy: .raiseDecodingLimit("ContentDecodingLimits.maximumRatio, or set it to nil for no limit"))
     }
 
     init(codings count: Int, over limit: Int) {
         self.init(
             .limitExceeded,
-            message: "the response names \(count) codings, and the limit is \(limit): raise ContentDecodingLimits.maximumCodings")
+            message: "the response names \(count) codings, and the limit is \(limit)",
+            remedy: .raiseDecodingLimit("ContentDecodingLimits.maximumCodings"))
     }
 }

@@ -41,7 +41,8 @@ extension ConformanceCheck {
                 return error.domain.text.map(Text.isReverseDNS) == true ? [] : ["the error's domain is \(error.domain.quoted)"]
             }
             let isPublished = LoadError.Code.published.contains { $0.code.rawValue == error.code }
-            let isTheHosts = error.code <= PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue
+            let isTheHosts =
+                (PORTOLAN_ERROR_PLUGIN_REFUSED.rawValue...PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue).contains(error.code)
             return isPublished && !isTheHosts ? [] : ["the code \(error.code) is none that is published for plugins"]
         },
         ConformanceCheck("ERR-04") { trial throws(Unjudged) in

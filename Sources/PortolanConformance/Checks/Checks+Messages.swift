@@ -20,7 +20,7 @@ extension ConformanceCheck {
                     switch target {
                     case .url: break
                     // What a peer wrote breaks no rule (client.h).
-                    case .malformed(let reason):
+                    case .malformed(let reason), .ambiguous(let reason):
                         if change.value?.url.bytes != nil { trial.fail("'\(load.url)' is redirected, and \(reason)") }
                     case .noRedirect, .unnamed:
                         trial.fail(

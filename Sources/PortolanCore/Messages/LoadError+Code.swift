@@ -76,6 +76,20 @@ extension LoadError.Code {
     public static let pluginNotLoadable = Self(rawValue: -31)
     /// The plugin's init refused to start.
     public static let pluginRefused = Self(rawValue: -32)
+    /// The server's certificate is not trusted: by its authority, its names or its dates.
+    public static let certificateNotTrusted = Self(rawValue: -33)
+    /// The certificates of the authorities to trust can't be read.
+    public static let trustRootsUnusable = Self(rawValue: -34)
+    /// The client's certificate or its private key can't be read, or they do not belong together.
+    public static let clientCertificateUnusable = Self(rawValue: -35)
+    /// The server closed the connection without an answer.
+    public static let emptyResponse = Self(rawValue: -36)
+    /// The proxy's host name does not resolve, or its URL is malformed.
+    public static let proxyNotFound = Self(rawValue: -37)
+    /// An HTTP proxy made no tunnel to the server (CONNECT); it may want a password.
+    public static let tunnelFailed = Self(rawValue: -38)
+    /// A SOCKS proxy made no connection to the server; it may want a password.
+    public static let socksFailed = Self(rawValue: -39)
 
     /// Every published code with its name.
     public static let published: [(code: Self, name: String)] = [
@@ -111,6 +125,13 @@ extension LoadError.Code {
         (.protocolViolation, "protocolViolation"),
         (.pluginNotLoadable, "pluginNotLoadable"),
         (.pluginRefused, "pluginRefused"),
+        (.certificateNotTrusted, "certificateNotTrusted"),
+        (.trustRootsUnusable, "trustRootsUnusable"),
+        (.clientCertificateUnusable, "clientCertificateUnusable"),
+        (.emptyResponse, "emptyResponse"),
+        (.proxyNotFound, "proxyNotFound"),
+        (.tunnelFailed, "tunnelFailed"),
+        (.socksFailed, "socksFailed"),
     ]
 }
 

@@ -15,6 +15,8 @@ public struct LoadError: Error, Sendable {
     }
     /// The rule of the contract that a handler broke; not `nil` exactly where the core says ``Code/protocolViolation``.
     public private(set) var rule: ContractRule?
+    /// The setting of which the message's last words speak.
+    package var remedy: Remedy?
 
     public init(_ code: Code, domain: String? = nil, message: String, cause: (any Error)? = nil) {
         self.code = code
@@ -37,9 +39,9 @@ extension LoadError: Equatable {
 }
 
 extension LoadError: CustomStringConvertible {
-    /// The message, then each cause after a colon.
+    /// The message, then each cause after a colon, unless the message ends with its words.
     public var description: String {
-        guard let cause else { return message }
+        guard let cause, !message.hasSuffix("\(cause)") else { return message }
         return "\(message): \(cause)"
     }
 }

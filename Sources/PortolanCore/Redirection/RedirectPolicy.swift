@@ -38,7 +38,8 @@ extension RedirectPolicy {
 
     /// What is really requested when a handler proposes `proposed` as the successor of `current`.
     ///
-    /// - Throws: ``LoadError/Code/tooManyRedirects`` or ``LoadError/Code/badRedirect``.
+    /// - Throws: ``LoadError/Code/tooManyRedirects``, or ``LoadError/Code/badRedirect`` with the cause
+    ///   ``LoadError/Code/unsupportedScheme``.
     func successor(of current: Request, proposed: Request, count: Int) throws(LoadError) -> Request {
         guard count < limit else {
             throw LoadError(
@@ -47,10 +48,10 @@ extension RedirectPolicy {
         }
         // SEC-03
         guard allows(proposed.url, from: current.url) else {
+            let reason = "no redirect from '\(current.url.scheme):' may lead there; load that URL itself if it is wanted"
             throw LoadError(
-                .badRedirect,
-                message: "a redirect from \(current.url.scheme): to \(proposed.url.shortDescription) was refused; "
-                    + "load that URL itself if it is wanted")
+                .badRedirect, message: "the redirect to \(proposed.url.shortDescription) was refused: \(reason)",
+                cause: LoadError(.unsupportedScheme, message: reason))
         }
         var next = proposed
         next.url = next.url.inheritingFragment(of: current.url)
@@ -73,7 +74,7 @@ extension RedirectPolicy {
 
 extension URLRecord {
     /// A redirect that names no fragment keeps the one that was asked for (Fetch Standard, "HTTP-redirect fetch").
-    fileprivate func inheritingFragment(of current: URLRecord) -> URLRecord {
+    package func inheritingFragment(of current: URLRecord) -> URLRecord {
         guard fragment == nil, let fragment = current.fragment else { return self }
         // `try?` because a canonical URL with a canonical fragment is one.
         return (try? URLRecord(parsing: "\(description)#\(fragment)")) ?? self

@@ -53,6 +53,10 @@ package final class RedirectStage: ClientStage {
                 message: "\(response.url.shortDescription) answered with a redirect (\(status.code)), but redirects are errors here")
         case (.malformed(let problem), .follow):
             return LoadError(
+                .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) leads nowhere: \(problem)",
+                cause: LoadError(.badURL, message: problem))
+        case (.ambiguous(let problem), .follow):
+            return LoadError(
                 .badRedirect, message: "the redirect (\(status.code)) from \(response.url.shortDescription) leads nowhere: \(problem)")
         }
     }
@@ -91,8 +95,8 @@ extension LoadDirector {
         end(
             with: LoadError(
                 .bodyFailed,
-                message: "the redirect to \(request.url.shortDescription) asks for the body again, and it can be read only once; "
-                    + "send one that can be read again, or give a new one when the redirect is decided"))
+                message: "the redirect to \(request.url.shortDescription) asks for the body again, and it can be read only once",
+                remedy: .sendRepeatableBody))
     }
 }
 

@@ -11,8 +11,10 @@ package enum RedirectTarget: Sendable {
     /// A redirect that does not say where it leads: a response like any other.
     case unnamed
     case url(URLRecord)
-    /// What can't be followed, as a clause for a message that quotes the value, shortened.
+    /// What is no URL, as a clause for a message that quotes the value, shortened.
     case malformed(String)
+    /// More than one target, as such a clause.
+    case ambiguous(String)
 
     package init(of response: Response) {
         guard let status = response.status, Self.isRedirect(status) else {
@@ -25,7 +27,7 @@ package enum RedirectTarget: Sendable {
             return
         }
         guard values.allSatisfy({ $0 == location }) else {
-            self = .malformed("its Location is given \(values.count) times, with several values")
+            self = .ambiguous("its Location is given \(values.count) times, with several values")
             return
         }
         do throws(URLSyntaxError) {

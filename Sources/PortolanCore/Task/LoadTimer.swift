@@ -111,8 +111,10 @@ struct LoadTimer: ~Copyable, Sendable {
     }
 
     private func end(_ task: LoadTask, _ what: String) {
-        let why = task.stallReason.map { ": \($0)" } ?? "; raise the time-out, or try again"
-        task.end(with: LoadError(.timedOut, message: what + why))
+        guard let reason = task.stallReason else {
+            return task.end(with: LoadError(.timedOut, message: what, remedy: .raiseTimeout))
+        }
+        task.end(with: LoadError(.timedOut, message: "\(what): \(reason)"))
     }
 }
 

@@ -31,7 +31,10 @@ extension LoadError {
     /// The same, said of the proxy where there is one.
     func of(_ proxy: Proxy?) -> LoadError {
         guard let proxy else { return self }
-        return LoadError(code, domain: domain, message: "the proxy \(proxy): \(message)", cause: cause)
+        var error = self
+        error.message = "the proxy \(proxy): \(message)"
+        if code == .nameNotFound { error.code = .proxyNotFound }
+        return error
     }
 
     /// The connection ended before the answer did.

@@ -60,7 +60,7 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
                 .failure(
                     LoadError(
                         .timedOut,
-                        message: "no connection to \(key) within \(limit): \(step) did not answer; check the address, or raise the limit")))
+                        message: "no connection to \(key) within \(limit): \(step) did not answer", remedy: .raiseConnectTimeout)))
         }
     }
 
@@ -193,7 +193,7 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
             guard completion != nil else { return }
             didReach(.secured)
             guard key.version != .http2 || negotiatedProtocol == "h2" else {
-                return finish(.failure(LoadError(.cannotConnect, message: "\(key) does not offer HTTP/2; ask for HTTP/1.1")))
+                return finish(.failure(LoadError(.cannotConnect, message: "\(key) does not offer HTTP/2", remedy: .useHTTP1)))
             }
             var report = report(of: channel, protocol: negotiatedProtocol ?? "http/1.1")
             report.tlsVersion = version

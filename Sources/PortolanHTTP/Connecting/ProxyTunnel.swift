@@ -65,7 +65,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
             }
             try channel.pipeline.syncOperations.addHandler(handshake)
         } catch {
-            completion(.failed(LoadError.connecting(to: proxy.urlHost, port: proxy.port, error).of(proxy)))
+            completion(.failed(.negotiating(with: proxy, error)))
         }
     }
 
@@ -73,7 +73,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
         guard let reply = error.cause as? SOCKS5Reply else { return .failed(error) }
         if reply.isOfAddress, addresses?.isEmpty == false { return .again }
         // The message says what the reply does.
-        return .failed(LoadError(error.code, message: error.message))
+        return .failed(error.withoutCause)
     }
 
     // MARK: SOCKS5
@@ -97,16 +97,24 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
                 addresses = (ipv6 + ipv4).compactMap { $0.ipAddress.flatMap { IPAddress($0) } }.prefix(Self.mostAddresses)
                 guard let first = addresses?.popFirst() else { return completion(.failed(notFound("it has no address"))) }
                 connect(to: .address(first), over: channel, completion)
-            case .failure(let error): completion(.failed(error as? LoadError ?? notFound("\(error)")))
+            case .failure(let error): completion(.failed(notFound((error as? LoadError)?.message ?? "\(error)")))
             }
         }
     }
 
     private func notFound(_ reason: String) -> LoadError {
         LoadError(
-            .nameNotFound,
+            .socksFailed,
             message:
                 "host '\(key.host)' was not found: \(reason); check its spelling, or have the proxy find it (socks5h in place of socks5)")
+    }
+}
+
+extension LoadError {
+    fileprivate var withoutCause: LoadError {
+        var error = self
+        error.cause = nil
+        return error
     }
 }
 

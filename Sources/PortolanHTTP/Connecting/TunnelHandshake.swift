@@ -68,7 +68,7 @@ final class TunnelHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        finish(.failure(LoadError.connecting(to: proxy.urlHost, port: proxy.port, error).of(proxy)))
+        finish(.failure(.negotiating(with: proxy, error)))
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -77,12 +77,31 @@ final class TunnelHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private var spokeFirst: LoadError {
-        LoadError(.badResponse, message: "\(proxy) sent bytes after its answer before anything was sent through it")
+        LoadError(proxy.failureCode, message: "\(proxy) sent bytes after its answer before anything was sent through it")
     }
 
     private func finish(_ result: Result<Void, LoadError>) {
         let completion = completion
         self.completion = nil
         completion?(result)
+    }
+}
+
+extension LoadError {
+    /// Why a proxy that was connected to could not be asked, or did not answer.
+    static func negotiating(with proxy: Proxy, _ error: any Error) -> LoadError {
+        var result = connecting(to: proxy.urlHost, port: proxy.port, error).of(proxy)
+        if !(error is LoadError) { result.code = proxy.failureCode }
+        return result
+    }
+}
+
+extension Proxy {
+    /// What an error is called that lies between this proxy and us, after the connection was made.
+    var failureCode: LoadError.Code {
+        switch kind {
+        case .http: .tunnelFailed
+        case .socks5: .socksFailed
+        }
     }
 }

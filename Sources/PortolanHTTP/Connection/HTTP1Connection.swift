@@ -413,7 +413,11 @@ extension HTTP1Connection: ByteReceiver {
             if try reader.endOfInput(), !isCutOff { return end(nil, isAtEndOfInput: false) }
             fail(.cutAtClose(key, failure))
         } catch {
-            fail(error.rule == .noResponse || error.rule == .cutInHead && failure != nil ? .cutOff(key, failure) : error.loadError)
+            switch error.rule {
+            case .noResponse where failure != nil, .cutInHead where failure != nil: fail(.cutOff(key, failure))
+            case .cutInBody where failure is IOError: fail(.cutOff(key, failure))
+            default: fail(error.loadError)
+            }
         }
     }
 }

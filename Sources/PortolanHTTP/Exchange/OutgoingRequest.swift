@@ -37,7 +37,7 @@ struct OutgoingRequest: Sendable {
     /// - Throws: ``LoadError/Code/badRequest`` for what can't be sent.
     init(_ request: Request, configuration: HTTPConfiguration, mayExpect: Bool = true) throws(LoadError) {
         guard request.method != .connect else {
-            throw LoadError(.badRequest, message: "CONNECT makes a tunnel and loads nothing; proxies are set in the configuration")
+            throw LoadError(.badRequest, message: "CONNECT makes a tunnel and loads nothing", remedy: .nameProxy)
         }
         guard request.method != .trace || request.body == nil else {
             throw LoadError(.badRequest, message: "TRACE is sent without a body (RFC 9110 §9.3.8); leave it out")

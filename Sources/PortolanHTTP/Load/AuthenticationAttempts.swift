@@ -10,10 +10,16 @@ struct AuthenticationAttempts {
     struct Question {
         let side: Side
         fileprivate let inner: AuthenticationDialogue.Question
+        /// Why the connection was not made, where it waits for the answer.
+        fileprivate var connectionFailure: LoadError.Code?
 
         var space: ProtectionSpace { inner.space }
         var failureCount: Int { inner.failureCount }
-        var previousError: LoadError? { inner.previousError }
+        var previousError: LoadError? {
+            guard let connectionFailure, var error = inner.previousError else { return inner.previousError }
+            error.code = connectionFailure
+            return error
+        }
     }
 
     enum Decision {
@@ -57,7 +63,9 @@ struct AuthenticationAttempts {
 
     /// What a connection failed for, if it is that the proxy wants to know who we are.
     mutating func question(for error: LoadError) -> Question? {
-        (error.cause as? ProxyChallenge).flatMap { question(of: $0.offers) }
+        guard let challenge = error.cause as? ProxyChallenge, var question = question(of: challenge.offers) else { return nil }
+        question.connectionFailure = error.code
+        return question
     }
 
     private mutating func question(of offers: [AuthenticationOffer]) -> Question? {
@@ -72,7 +80,8 @@ struct AuthenticationAttempts {
             }
         switch decision {
         case .use(let credential): return .use(credential, question.side)
-        case .ask(let next): return .ask(Question(side: question.side, inner: next))
+        case .ask(let next):
+            return .ask(Question(side: question.side, inner: next, connectionFailure: question.connectionFailure))
         case .giveUp, nil: return .giveUp
         case .fail(let error): return .fail(error)
         }

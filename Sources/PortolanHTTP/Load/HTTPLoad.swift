@@ -540,7 +540,10 @@ extension LoadError {
 
     /// As the caller gets it.
     fileprivate var withoutProxyChallenge: LoadError {
-        cause is ProxyChallenge ? LoadError(code, domain: domain, message: message) : self
+        guard cause is ProxyChallenge else { return self }
+        var error = self
+        error.cause = nil
+        return error
     }
 }
 

@@ -31,8 +31,8 @@ struct PartHead {
             guard end - position <= limits.maximumHeadBytes - bytes.count else {
                 throw LoadError(
                     .limitExceeded,
-                    message: "the head of a part of the multipart body is larger than \(limits.maximumHeadBytes) bytes: "
-                        + "raise MultipartLimits.maximumHeadBytes")
+                    message: "the head of a part of the multipart body is larger than \(limits.maximumHeadBytes) bytes",
+                    remedy: .raiseLimit("MultipartLimits.maximumHeadBytes"))
             }
             unsafe input.extracting(position..<end).withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
             position = end
@@ -58,8 +58,8 @@ struct PartHead {
             guard fields.count < limits.maximumFields else {
                 throw LoadError(
                     .limitExceeded,
-                    message:
-                        "a part of the multipart body has more than \(limits.maximumFields) fields: raise MultipartLimits.maximumFields")
+                    message: "a part of the multipart body has more than \(limits.maximumFields) fields",
+                    remedy: .raiseLimit("MultipartLimits.maximumFields"))
             }
             fields.append((name, Array(line[(colon + 1)...])))
             goesOn = true

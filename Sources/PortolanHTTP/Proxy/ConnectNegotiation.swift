@@ -54,21 +54,25 @@ struct ConnectNegotiation: TunnelNegotiation {
         let line = String(repeating: "0", count: max(0, 3 - code.utf8.count)) + code + (head.reason.isEmpty ? "" : " \(head.reason)")
         let start = "the proxy \(proxy) made no tunnel to \(target) and answered \(QuotedText(line))"
         guard head.status == 407 else {
-            return LoadError(.cannotConnect, message: "\(start); ask whoever runs it, or except the host from the proxy")
+            return LoadError(.tunnelFailed, message: "\(start); ask whoever runs it, or except the host from the proxy")
         }
         let offers = AuthenticationOffer.all(in: .proxyAuthenticate, of: head.fields)
-        let remedy =
-            proxy.credential.map { "it did not accept \($0): check name and password" } ?? "give the proxy's URL a user and password"
-        return LoadError(.authenticationRequired, message: "\(start); \(remedy)", cause: ProxyChallenge(offers: offers))
+        let cause = ProxyChallenge(offers: offers)
+        guard let credential = proxy.credential else {
+            return LoadError(.tunnelFailed, message: start, remedy: .giveProxyPassword, cause: cause)
+        }
+        return LoadError(
+            .tunnelFailed, message: "\(start); it did not accept \(credential): check name and password", cause: cause)
     }
 
     private func failure(_ error: ResponseSyntaxError) -> LoadError {
-        LoadError(error.rule.code, message: "the proxy \(proxy): \(error.description)")
+        LoadError(
+            error.rule.code == .limitExceeded ? .limitExceeded : .tunnelFailed, message: "the proxy \(proxy): \(error.description)")
     }
 
     var errorAtEnd: LoadError {
         LoadError(
-            .cannotConnect,
+            .tunnelFailed,
             message: "the proxy \(proxy) closed the connection when asked for a tunnel to \(target); check that it allows that")
     }
 }

@@ -11,7 +11,8 @@ extension Proxy {
     /// Not by the rules for URLs alone, because those drop the port 80 of `http:` as the default.
     ///
     /// - Parameter source: where the text comes from, for messages: the name of a variable.
-    /// - Throws: ``LoadError/Code/badURL`` or ``LoadError/Code/notOffered``; the message does not show user and password.
+    /// - Throws: ``LoadError/Code/proxyNotFound``, ``LoadError/Code/badURL`` for a credential that can't be sent, or
+    ///   ``LoadError/Code/notOffered``; the message does not show user and password.
     init(parsing text: String, from source: String) throws(LoadError) {
         let shown = "\(source) is \(QuotedText(Self.withoutCredential(text)))"
         var rest = text[...]
@@ -31,7 +32,9 @@ extension Proxy {
         // `try?` because the rule that is broken says nothing that this message does not.
         guard !hostText.isEmpty, hostText.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !hostText.contains(where: { "\\%@".contains($0) }),
             let url = try? URLRecord(parsing: "http://\(hostText)/"), let host = url.host
-        else { throw LoadError(.badURL, message: "\(shown), where no valid host stands; write [scheme://][user:password@]host[:port]") }
+        else {
+            throw LoadError(.proxyNotFound, message: "\(shown), where no valid host stands; write [scheme://][user:password@]host[:port]")
+        }
         self.init(
             kind: kind, host: String(host.first == "[" ? host.dropFirst().dropLast() : host), port: port ?? Self.defaultPort,
             credential: credential)
@@ -55,7 +58,7 @@ extension Proxy {
             throw LoadError(
                 .notOffered, message: "\(shown), a proxy of SOCKS version 4, which Portolan does not speak; use socks5 or socks5h")
         default:
-            throw LoadError(.badURL, message: "\(shown), whose scheme is that of no proxy; use http, socks5 or socks5h")
+            throw LoadError(.proxyNotFound, message: "\(shown), whose scheme is that of no proxy; use http, socks5 or socks5h")
         }
     }
 
@@ -70,7 +73,7 @@ extension Proxy {
         guard let colon = text[afterAddress...].lastIndex(of: ":") else { return (text, nil) }
         let digits = text[text.index(after: colon)...]
         guard digits.utf8.allSatisfy(\.isDecimalDigit), digits.isEmpty || (1...65_535).contains(Int(digits) ?? 0) else {
-            throw LoadError(.badURL, message: "\(shown), whose port is no number from 1 to 65535; write one behind the colon")
+            throw LoadError(.proxyNotFound, message: "\(shown), whose port is no number from 1 to 65535; write one behind the colon")
         }
         return (text[..<colon], Int(digits))
     }

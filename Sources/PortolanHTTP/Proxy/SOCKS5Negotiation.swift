@@ -55,7 +55,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
             let bytes = Array(name.utf8)
             guard (1...255).contains(bytes.count) else {
                 throw LoadError(
-                    .badURL,
+                    .socksFailed,
                     message: "the host \(QuotedText(name)) has more than 255 bytes, too many for a SOCKS5 proxy; use a shorter name")
             }
             return [3, UInt8(bytes.count)] + bytes
@@ -106,7 +106,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         case Self.noneAcceptable:
             guard loginMessage == nil else {
                 throw LoadError(
-                    .authenticationRequired,
+                    .socksFailed,
                     message: "the proxy \(proxy) wants another way to authenticate than by password; use a proxy without that")
             }
             throw challenge("wants a user name and password")
@@ -127,7 +127,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         guard pending[1] == 0 else {
             let reply = SOCKS5Reply(code: pending[1])
             throw LoadError(
-                .cannotConnect,
+                .socksFailed,
                 message:
                     "the proxy \(proxy) made no connection to \(target): \(reply.words); check that address, or load without the proxy",
                 cause: reply)
@@ -147,15 +147,15 @@ struct SOCKS5Negotiation: TunnelNegotiation {
 
     private func malformed(_ what: String) -> LoadError {
         LoadError(
-            .badResponse,
+            .socksFailed,
             message: "the proxy \(proxy) does not answer as SOCKS5 does: \(what); check that host and port are those of a SOCKS5 proxy")
     }
 
     private func challenge(_ what: String, isRefusal: Bool = false) -> LoadError {
-        LoadError(
-            .authenticationRequired,
-            message: "the proxy \(proxy) \(what); \(isRefusal ? "check name and password" : "give the proxy's URL a user and password")",
-            cause: ProxyChallenge(offers: [.socks]))
+        let (start, cause) = ("the proxy \(proxy) \(what)", ProxyChallenge(offers: [.socks]))
+        return isRefusal
+            ? LoadError(.socksFailed, message: "\(start); check name and password", cause: cause)
+            : LoadError(.socksFailed, message: start, remedy: .giveProxyPassword, cause: cause)
     }
 
     var errorAtEnd: LoadError {
@@ -164,7 +164,7 @@ struct SOCKS5Negotiation: TunnelNegotiation {
         case .loggingIn: challenge("closed the connection at the log-in", isRefusal: true)
         case .greeted, .requested, .established:
             LoadError(
-                .cannotConnect,
+                .socksFailed,
                 message: "the proxy \(proxy) closed the connection when asked for one to \(target); check that it allows that")
         }
     }

@@ -69,7 +69,7 @@ extension ResponseSyntaxError.Rule {
         case .statusLineTooLong, .fieldLineTooLong, .tooManyFields, .fieldSectionTooLarge, .trailerSectionTooLarge,
             .tooManyInterimResponses, .chunkExtensionsTooLong:
             .limitExceeded
-        case .noResponse: .connectionLost
+        case .noResponse: .emptyResponse
         case .cutInHead, .cutInBody: .truncated
         case .notHTTP, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength,
             .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade,
@@ -113,22 +113,21 @@ extension ResponseSyntaxError.Rule {
         }
     }
 
-    /// How to mend it, as a clause.
-    var remedy: String {
+    var remedy: ResponseRemedy {
         switch self {
-        case .notHTTP, .version: "check that host and port are those of an HTTP server"
-        case .statusLineTooLong: "raise HTTPLimits.statusLine if that is meant"
-        case .fieldLineTooLong: "raise HTTPLimits.fieldLine if that is meant"
-        case .tooManyFields: "raise HTTPLimits.fieldCount if that is meant"
-        case .fieldSectionTooLarge: "raise HTTPLimits.fieldSection if that is meant"
-        case .trailerSectionTooLarge: "raise HTTPLimits.trailerSection if that is meant"
-        case .tooManyInterimResponses: "raise HTTPLimits.interimResponses if that is meant"
-        case .chunkExtensionsTooLong: "raise HTTPLimits.chunkExtensions or chunkExtensionsTotal if that is meant"
-        case .noResponse, .cutInHead, .cutInBody: "load it again"
+        case .statusLineTooLong: .raise("HTTPLimits.statusLine")
+        case .fieldLineTooLong: .raise("HTTPLimits.fieldLine")
+        case .tooManyFields: .raise("HTTPLimits.fieldCount")
+        case .fieldSectionTooLarge: .raise("HTTPLimits.fieldSection")
+        case .trailerSectionTooLarge: .raise("HTTPLimits.trailerSection")
+        case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
+        case .chunkExtensionsTooLong: .raise("HTTPLimits.chunkExtensions or chunkExtensionsTotal")
+        case .notHTTP, .version: .advice("check that host and port are those of an HTTP server")
+        case .noResponse, .cutInHead, .cutInBody: .advice("load it again")
         case .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength, .contentLengthsDiffer,
             .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade, .chunkSize,
             .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
-            "the server, or a proxy before it, has to be mended"
+            .advice("the server, or a proxy before it, has to be mended")
         }
     }
 }

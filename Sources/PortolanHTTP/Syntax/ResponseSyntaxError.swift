@@ -21,7 +21,11 @@ struct ResponseSyntaxError: Error, Equatable, Sendable {
     var section: String { rule.section }
 
     /// For the caller of the load.
-    var loadError: LoadError { LoadError(rule.code, message: description) }
+    var loadError: LoadError {
+        var error = LoadError(rule.code, message: description)
+        error.remedy = rule.remedy.setting
+        return error
+    }
 
     private static let longestExcerpt = 60
 
@@ -45,6 +49,6 @@ struct ResponseSyntaxError: Error, Equatable, Sendable {
 extension ResponseSyntaxError: CustomStringConvertible {
     var description: String {
         let received = excerpt.isEmpty ? "" : ", received \(excerpt)"
-        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy)"
+        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.words)"
     }
 }

@@ -70,13 +70,21 @@ enum CertificateProblem: Hashable {
         return certificate.names.count > most ? "\(shown) and \(certificate.names.count - most) more" : shown
     }
 
-    private var remedy: String {
+    /// `nil`: no setting of a caller's.
+    private var remedy: LoadError.Remedy? {
+        switch self {
+        case .selfSigned: .trustCertificate
+        case .unknownAuthority: .trustAuthority
+        case .expired, .notYetValid, .wrongName, .unreadable, .notForServers: nil
+        }
+    }
+
+    private var advice: String {
         switch self {
         case .expired, .notYetValid: "the server needs another one, or this machine's clock is wrong"
         case .wrongName: "check the address"
         case .unreadable, .notForServers: "the server needs another one"
-        case .selfSigned: "if it is known to be right, add it to the trust roots"
-        case .unknownAuthority: "if that authority is known to be right, add its certificate to the trust roots"
+        case .selfSigned, .unknownAuthority: remedy?.words ?? ""
         }
     }
 
@@ -85,8 +93,9 @@ enum CertificateProblem: Hashable {
         guard let first = problems.first else { return nil }
         let leaf = chain.first.flatMap(ServerCertificate.init(der:))
         let reasons = problems.prefix(3).map { $0.text(leaf: leaf) }.joined(separator: ", and ")
-        return LoadError(
-            .secureConnectionFailed,
-            message: "the certificate of \(peer.quotedHost) is not trusted: \(reasons); \(first.remedy)")
+        var error = LoadError(
+            .certificateNotTrusted, message: "the certificate of \(peer.quotedHost) is not trusted: \(reasons); \(first.advice)")
+        error.remedy = first.remedy
+        return error
     }
 }

@@ -12,14 +12,15 @@ struct LoadedIdentity {
         let (certificates, key): ([NIOSSLCertificate], NIOSSLPrivateKey)
         switch identity.source {
         case .files(let path, let keyPath, let passphrase):
-            certificates = try CertificateFiles.certificates(from: .file(path: path), for: "the client certificate")
+            certificates = try CertificateFiles.certificates(from: .file(path: path), for: .clientCertificate)
             key = try CertificateFiles.privateKey(in: keyPath, passphrase: passphrase)
         case .der(let chain, let bytes):
-            certificates = try chain.map { one throws(LoadError) in try CertificateFiles.certificate(one, for: "the client certificate") }
+            certificates = try chain.map { one throws(LoadError) in try CertificateFiles.certificate(one, for: .clientCertificate) }
             key = try CertificateFiles.privateKey(bytes, "the client certificate's private key")
         }
         guard !certificates.isEmpty else {
-            throw CertificateFiles.unusable("the client identity has no certificate in its chain; give the client's own first")
+            throw CertificateFiles.unusable(
+                .clientCertificateUnusable, "the client identity has no certificate in its chain; give the client's own first")
         }
         var override = NIOSSLContextConfigurationOverride()
         override.certificateChain = certificates.map { .certificate($0) }
@@ -35,7 +36,7 @@ struct LoadedIdentity {
         trial.certificateChain = override.certificateChain ?? []
         trial.privateKey = override.privateKey
         do { _ = try NIOSSLContext(configuration: trial) } catch {
-            throw CertificateFiles.unusable("certificate and key do not belong together: \(identity)")
+            throw CertificateFiles.unusable(.clientCertificateUnusable, "certificate and key do not belong together: \(identity)")
         }
     }
 }

@@ -73,7 +73,7 @@ final class SecureContexts: Sendable {
 
     private func make(offering protocols: [String]) throws -> Shared {
         guard settings.minimumVersion <= settings.maximumVersion else {
-            throw CertificateFiles.unusable("the minimum version of TLS is above the maximum; swap them")
+            throw CertificateFiles.unusable(.secureConnectionFailed, "the minimum version of TLS is above the maximum; swap them")
         }
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.applicationProtocols = protocols
@@ -87,15 +87,14 @@ final class SecureContexts: Sendable {
         configuration.sslContextCallback = { _, promise in TLSHandshake.serverWantsCertificate(promise) }
         let identity = try settings.identity.map(LoadedIdentity.init)
         do { return Shared(context: try NIOSSLContext(configuration: configuration), identity: identity) } catch {
-            let remedy = "install the system's certificates, or name others (SSL_CERT_FILE, or the trust roots of the settings)"
-            throw CertificateFiles.unusable("no trust roots can be read; \(remedy)", error)
+            throw LoadError(.trustRootsUnusable, message: "no trust roots can be read", remedy: .nameTrustRoots, cause: error)
         }
     }
 
     private func trustRoots() throws(LoadError) -> (NIOSSLTrustRoots, [NIOSSLAdditionalTrustRoots]) {
         var certificates: [NIOSSLCertificate] = []
         for source in settings.trustRoots.sources {
-            certificates += try CertificateFiles.certificates(from: source, for: "the trust root")
+            certificates += try CertificateFiles.certificates(from: source, for: .trustRoot)
         }
         guard settings.trustRoots.includesSystem else { return (.certificates(certificates), []) }
         // As OpenSSL and curl read them.
@@ -104,7 +103,7 @@ final class SecureContexts: Sendable {
         guard !named.isEmpty else { return (.default, certificates.isEmpty ? [] : [.certificates(certificates)]) }
         for path in named {
             certificates += try CertificateFiles.certificates(
-                from: .file(path: path), for: "the trust root of SSL_CERT_FILE or SSL_CERT_DIR")
+                from: .file(path: path), for: .trustRootOfEnvironment)
         }
         return (.certificates(certificates), [])
     }

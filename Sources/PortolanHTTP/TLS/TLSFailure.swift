@@ -21,7 +21,7 @@ extension LoadError {
             guard let reason = TLSReason(error) else {
                 return LoadError(.secureConnectionFailed, message: "no secure connection to \(peer)", cause: error)
             }
-            return LoadError(.secureConnectionFailed, message: "no secure connection to \(peer): \(reason.text)")
+            return reason.error("no secure connection to \(peer)")
         }
     }
 
@@ -30,7 +30,7 @@ extension LoadError {
     /// In TLS 1.3 a server looks at the client's certificate only when the client takes the handshake for done (RFC 8446 §4.4.2.4).
     static func alert(from peer: TLSPeer, _ error: (any Error)?) -> LoadError? {
         guard let reason = error.flatMap(TLSReason.init) else { return nil }
-        return LoadError(.secureConnectionFailed, message: "\(peer) ended the secure connection: \(reason.text)")
+        return reason.error("\(peer) ended the secure connection")
     }
 }
 
@@ -53,6 +53,13 @@ struct TLSReason {
 
     /// The chain was not verified.
     var isDistrust: Bool { name == "CERTIFICATE_VERIFY_FAILED" }
+
+    /// - Parameter start: what failed.
+    func error(_ start: String) -> LoadError {
+        var error = LoadError(.secureConnectionFailed, message: "\(start): \(text)")
+        error.remedy = [.giveClientCertificate, .changeClientCertificate, .allowTLSVersions].first { text.hasSuffix($0.words) }
+        return error
+    }
 
     var text: String {
         switch name {

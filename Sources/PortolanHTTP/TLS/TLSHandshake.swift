@@ -236,8 +236,8 @@ extension TLSHandshake {
                 finish(
                     .refused(
                         LoadError(
-                            .authenticationRequired, message: "\(peer.quotedHost) wants a client certificate, and was to get none; give one"
-                        )))
+                            .authenticationRequired, message: "\(peer.quotedHost) wants a client certificate, and was to get none",
+                            remedy: .giveClientCertificate)))
             case .cancel:
                 finish(
                     .refused(

@@ -84,7 +84,8 @@ final class Arena {
     private func image(of error: PluginError) -> portolan_error {
         let domain = error.domain.flatMap { Syntax.isReverseDNS($0) ? $0 : nil }
         // The host takes only published codes without a domain, and of those not the ones that are its own to give (ERR-03).
-        let isPublished = (PluginError.Code.notOffered.rawValue ... -1).contains(error.code.rawValue)
+        let number = error.code.rawValue
+        let isPublished = PluginError.Code.published.contains(number) && !PluginError.Code.hostOnly.contains(number)
         var lent = unsafe portolan_error()
         unsafe lent.size = UInt32(MemoryLayout<portolan_error>.size)
         unsafe lent.code = domain != nil || isPublished ? error.code.rawValue : PluginError.Code.unknown.rawValue

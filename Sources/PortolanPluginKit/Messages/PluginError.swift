@@ -107,9 +107,18 @@ extension PluginError {
         public static let noMemory = Self(rawValue: -27)
         public static let noResources = Self(rawValue: -28)
         public static let notOffered = Self(rawValue: -29)
+        public static let certificateNotTrusted = Self(rawValue: -33)
+        public static let trustRootsUnusable = Self(rawValue: -34)
+        public static let clientCertificateUnusable = Self(rawValue: -35)
+        public static let emptyResponse = Self(rawValue: -36)
+        public static let proxyNotFound = Self(rawValue: -37)
+        public static let tunnelFailed = Self(rawValue: -38)
+        public static let socksFailed = Self(rawValue: -39)
 
-        /// The published codes, of which those after ``notOffered`` are the host's to give.
-        static let published: ClosedRange<Int32> = -32 ... -1
+        /// The published codes.
+        static let published: ClosedRange<Int32> = -39 ... -1
+        /// Those of them that are the host's to give.
+        static let hostOnly: ClosedRange<Int32> = -32 ... -30
     }
 }
 

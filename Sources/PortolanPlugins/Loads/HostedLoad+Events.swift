@@ -55,7 +55,7 @@ extension HostedLoad {
             case .url(let target):
                 return client.wasRedirected(to: try unsafe request.applying(read, movingTo: target), redirectResponse: head)
             // Delivered, it is refused as any handler's is.
-            case .malformed: return .keepGoing
+            case .malformed, .ambiguous: return .keepGoing
             case .noRedirect, .unnamed:
                 throw Breach(.redirectParses, "a redirect does not say where to; give an absolute URL, or a response with a Location")
             }

@@ -86,11 +86,12 @@ extension LoadError.Code {
     fileprivate init(chromium name: String) {
         let codes: [(part: String, code: Self)] = [
             ("NAME_NOT_RESOLVED", .nameNotFound), ("NAME_RESOLUTION", .nameNotFound), ("TIMED_OUT", .timedOut), ("ABORTED", .cancelled),
-            ("CERT_", .secureConnectionFailed), ("SSL_", .secureConnectionFailed), ("TOO_MANY_REDIRECTS", .tooManyRedirects),
+            ("ERR_CERT_", .certificateNotTrusted), ("SSL_", .secureConnectionFailed), ("TOO_MANY_REDIRECTS", .tooManyRedirects),
             ("CONTENT_DECODING", .decodingFailed), ("CONTENT_LENGTH_MISMATCH", .truncated), ("INCOMPLETE_CHUNKED", .truncated),
             ("CONNECTION_REFUSED", .cannotConnect), ("CONNECTION_FAILED", .cannotConnect), ("ADDRESS_", .cannotConnect),
-            ("INTERNET_DISCONNECTED", .cannotConnect), ("PROXY_", .cannotConnect), ("TUNNEL_", .cannotConnect),
-            ("INVALID_RESPONSE", .badResponse), ("INVALID_HTTP", .badResponse), ("EMPTY_RESPONSE", .connectionLost),
+            ("INTERNET_DISCONNECTED", .cannotConnect), ("SOCKS_", .socksFailed), ("TUNNEL_", .tunnelFailed),
+            ("PROXY_AUTH", .tunnelFailed), ("PROXY_", .cannotConnect),
+            ("INVALID_RESPONSE", .badResponse), ("INVALID_HTTP", .badResponse), ("EMPTY_RESPONSE", .emptyResponse),
             ("FILE_NOT_FOUND", .notFound), ("ACCESS_DENIED", .accessDenied), ("UNKNOWN_URL_SCHEME", .unsupportedScheme),
         ]
         self = codes.first { name.contains($0.part) }?.code ?? .connectionLost

@@ -64,7 +64,7 @@ import Testing
             load(
                 .nginxHTTP, "/private/secret.txt",
                 #""tags": ["challenges"], "credential": {"username": "\#(user)", "password": "\#(password)"}"#),
-            load(.nginxHTTP, "/hangup", #""tags": ["fails"], "error": "connectionLost""#),
+            load(.nginxHTTP, "/hangup", #""tags": ["fails"], "error": "emptyResponse""#),
             load(.nginxHTTP, "/coded/cut", #""tags": ["fails"], "error": "truncated""#),
             load(.nginxHTTP, "/slow/1MiB.bin?rate=1", #""tags": ["hangs"]"#),
             load(.apacheHTTP, "/programs/mirror", #""tags": ["uploads"]"#),

@@ -21,15 +21,16 @@ import Testing
         #expect(outcome.text == "Hello\n", "\(outcome.errors)")
         #expect(outcome.errors.contains { $0.contains("  http/1.1, TLSv1.3, new connection to ") })
         let unknown = try program.run("get", "--cacert", servers.path(of: .unknownAuthority), servers.url(.nginxHTTPS1, "/hello.txt"))
-        #expect(unknown.status == 35 && unknown.output.isEmpty && unknown.errors.count == 1)
+        #expect(unknown.status == 60 && unknown.output.isEmpty && unknown.errors.count == 1)
         let system = try program.run("get", servers.url(.nginxHTTPS1, "/hello.txt"))
-        #expect(system.status == 35)
+        #expect(system.status == 60 && system.errors.count == 1)
+        #expect(system.errors.first?.contains("name its certificate with --cacert") == true, "\(system.errors)")
     }
 
     @Test(arguments: [TestServer.nginxExpired, .nginxWrongName, .nginxSelfSigned, .nginxUntrusted])
     func everyServerIsTrustedOnRequestAlone(server: TestServer) throws {
         let url = try servers.url(server, "/hello.txt")
-        #expect(try program.run("get", "--http1.1", "--cacert", servers.path(of: .authority), url).status == 35)
+        #expect(try program.run("get", "--http1.1", "--cacert", servers.path(of: .authority), url).status == 60)
         #expect(try program.run("get", "-k", "--http1.1", url).text == "Hello\n")
     }
 
@@ -43,8 +44,10 @@ import Testing
         let encrypted = ["--cert", try servers.path(of: .clientCertificate), "--key", try servers.path(of: .clientEncryptedKey)]
         let passphrase = ["--pass", servers.clientKeyPassword]
         #expect(try program.run(["get", "--fail"] + authority + encrypted + passphrase + [url]).status == 0)
+        let strict = try program.run(["get"] + authority + [servers.url(.apacheClientRequired, "/hello.txt")])
+        #expect(strict.errors.first?.contains("name one with --cert") == true, "\(strict.errors)")
         let locked = try program.run(["get", "--fail"] + authority + encrypted + ["--pass", "wr0ng"] + [url])
-        #expect(locked.status == 35 && locked.errors.count == 1)
+        #expect(locked.status == 58 && locked.errors.count == 1)
         #expect(!locked.errors.contains { $0.contains("wr0ng") })
     }
 

@@ -56,7 +56,7 @@ final class Program {
     }
 
     /// Through files, so that nothing waits for a pipe.
-    private func run(_ executable: URL, _ arguments: [String], input: Data, with variables: [String: String]) throws -> Outcome {
+    func run(_ executable: URL, _ arguments: [String], input: Data, with variables: [String: String]) throws -> Outcome {
         let streams = folder.appendingPathExtension("streams-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: streams, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: streams) }

@@ -31,9 +31,19 @@ import Testing
         (.connectionLost, 56), (.decodingFailed, 61), (.limitExceeded, 63), (.authenticationRequired, 67), (.authenticationCancelled, 110),
         (.unknown, 100), (.badRequest, 101), (.badRedirect, 102), (.nestedTooDeep, 103), (.noResources, 104), (.notOffered, 105),
         (.protocolViolation, 106), (.pluginNotLoadable, 107), (.pluginRefused, 108), (.cancelled, 109),
+        (.certificateNotTrusted, 60), (.trustRootsUnusable, 77), (.clientCertificateUnusable, 58), (.emptyResponse, 52),
+        (.proxyNotFound, 5),
+        (.tunnelFailed, 56), (.socksFailed, 97),
     ])
     func statusesAreStable(code: LoadError.Code, status: Int32) {
         #expect(ExitStatus(LoadError(code, message: "")).code == status)
+    }
+
+    @Test func whyATargetOfARedirectIsRefusedDecidesTheStatus() {
+        for (cause, status) in [(LoadError.Code.unsupportedScheme, Int32(1)), (.badURL, 3)] {
+            let error = LoadError(.badRedirect, message: "x", cause: LoadError(cause, message: "y"))
+            #expect(ExitStatus(error).code == status)
+        }
     }
 
     @Test func aPluginsOwnCodesHaveOneStatus() {

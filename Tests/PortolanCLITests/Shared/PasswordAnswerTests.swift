@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func noSecretIsInTheMessage() {
-        let refusal = PasswordAnswer.refusal(by: challenge().protectionSpace)
+        let refusal = PasswordAnswer.refusal(challenge())
         #expect(refusal.code == .authenticationRequired)
         #expect(refusal.message == "the user name and password were refused by realm 'r' of 'h'; check both")
     }

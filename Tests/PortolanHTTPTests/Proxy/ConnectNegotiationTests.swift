@@ -63,13 +63,13 @@ struct ConnectNegotiationTests {
     }
 
     @Test(arguments: [
-        ("HTTP/1.1 403 Forbidden\r\n\r\n", LoadError.Code.cannotConnect, "answered '403 Forbidden'"),
-        ("HTTP/1.1 503\r\n\r\n", .cannotConnect, "answered '503'"),
-        ("HTTP/1.1 301 x\r\nLocation: http://evil/\r\n\r\n", .cannotConnect, "'301 x'"),
-        ("HTTP/1.1 101 Switch\r\n\r\n", .cannotConnect, "'101 Switch'"), ("HTTP/1.1 000 x\r\n\r\n", .cannotConnect, "'000 x'"),
-        ("HTTP/1.1 500 a\u{1B}[31mb\r\n\r\n", .cannotConnect, "'500 a\\u{1B}[31mb'"),
-        ("HTTP/1.1 407 Who\r\n\r\n", .authenticationRequired, "'407 Who'"), ("SSH-2.0-x\r\n", .badResponse, "does not answer in HTTP/1"),
-        ("HTTP/1.1 200 OK\r\nbad\r\n\r\n", .badResponse, "no colon"),
+        ("HTTP/1.1 403 Forbidden\r\n\r\n", LoadError.Code.tunnelFailed, "answered '403 Forbidden'"),
+        ("HTTP/1.1 503\r\n\r\n", .tunnelFailed, "answered '503'"),
+        ("HTTP/1.1 301 x\r\nLocation: http://evil/\r\n\r\n", .tunnelFailed, "'301 x'"),
+        ("HTTP/1.1 101 Switch\r\n\r\n", .tunnelFailed, "'101 Switch'"), ("HTTP/1.1 000 x\r\n\r\n", .tunnelFailed, "'000 x'"),
+        ("HTTP/1.1 500 a\u{1B}[31mb\r\n\r\n", .tunnelFailed, "'500 a\\u{1B}[31mb'"),
+        ("HTTP/1.1 407 Who\r\n\r\n", .tunnelFailed, "'407 Who'"), ("SSH-2.0-x\r\n", .tunnelFailed, "does not answer in HTTP/1"),
+        ("HTTP/1.1 200 OK\r\nbad\r\n\r\n", .tunnelFailed, "no colon"),
     ])
     func anythingElseIsARefusalWithTheStatusLine(_ input: String, _ code: LoadError.Code, _ words: String) throws {
         for size in [1, 1000] {

@@ -38,14 +38,18 @@ struct ProxyParsingTests {
     }
 
     @Test(arguments: [
-        ("", LoadError.Code.badURL), ("http://", .badURL), ("://p", .badURL), ("ftp://p", .badURL), ("p:0", .badURL), ("p:65536", .badURL),
-        ("p:99999999999999999999", .badURL), ("p:+1", .badURL), ("p:1x", .badURL), ("p:-1", .badURL), ("a b", .badURL), ("a\r\nb", .badURL),
-        ("p\t", .badURL), ("[::1", .badURL), ("[::1]x:1", .badURL), ("::1", .badURL), ("p%41", .badURL), ("a<b", .badURL),
-        ("1.2.3.256", .badURL),
+        ("", LoadError.Code.proxyNotFound), ("http://", .proxyNotFound), ("://p", .proxyNotFound), ("ftp://p", .proxyNotFound),
+        ("p:0", .proxyNotFound), ("p:65536", .proxyNotFound),
+        ("p:99999999999999999999", .proxyNotFound), ("p:+1", .proxyNotFound), ("p:1x", .proxyNotFound), ("p:-1", .proxyNotFound),
+        ("a b", .proxyNotFound), ("a\r\nb", .proxyNotFound),
+        ("p\t", .proxyNotFound), ("[::1", .proxyNotFound), ("[::1]x:1", .proxyNotFound), ("::1", .proxyNotFound), ("p%41", .proxyNotFound),
+        ("a<b", .proxyNotFound),
+        ("1.2.3.256", .proxyNotFound),
         ("https://p", .notOffered), ("socks4://p", .notOffered), ("socks4a://p", .notOffered), ("socks://p", .notOffered),
         ("http://a%3Ab:s3cret@p", .badURL), ("http://a%0D%0A:s3cret@p", .badURL),
-        ("socks5://:s3cret@p", .badURL), ("ftp://u:s3cret@p", .badURL), ("u:s3cret@p:x", .badURL), ("u:s3cret@", .badURL),
-        ("http://u:s3cret/@p", .badURL),
+        ("socks5://:s3cret@p", .badURL), ("ftp://u:s3cret@p", .proxyNotFound), ("u:s3cret@p:x", .proxyNotFound),
+        ("u:s3cret@", .proxyNotFound),
+        ("http://u:s3cret/@p", .proxyNotFound),
     ])
     func aBadOneIsRefusedByNameWithoutItsPassword(_ text: String, _ code: LoadError.Code) {
         let error = #expect(throws: LoadError.self) { try Proxy(parsing: text, from: "http_proxy") }

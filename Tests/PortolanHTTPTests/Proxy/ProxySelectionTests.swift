@@ -87,7 +87,7 @@ struct ProxySelectionTests {
         #expect(try Self.proxy(selection, "https://h/") == "http://q:2")
         #expect(try Self.proxy(selection, "http://safe.test/") == nil)
         let error = #expect(throws: LoadError.self) { try Self.proxy(selection, "http://h/") }
-        #expect(error?.code == .badURL)
+        #expect(error?.code == .proxyNotFound)
         #expect(error?.message == "http_proxy is 'ftp://…@p:1', whose scheme is that of no proxy; use http, socks5 or socks5h")
     }
 

@@ -58,7 +58,7 @@ struct RealProxyTests {
         let url = try servers.url(.nginxHTTPS1, "/hello.txt")
         let delegate = AnsweringDelegate(user: servers.user, passwords: "wrong")
         let error = await #expect(throws: LoadError.self) { try await text(url, .http(proxy(.squidLocked)), delegate) }
-        #expect(error?.code == .authenticationRequired && error?.message.contains("'407 ") == true)
+        #expect(error?.code == .tunnelFailed && error?.message.contains("'407 ") == true)
         #expect(delegate.asked.map(\.failures) == [0, 1])
     }
 
@@ -92,6 +92,6 @@ struct RealProxyTests {
         let error = await #expect(throws: LoadError.self) {
             try await text("http://127.0.0.1:\(port.port)/", .http(proxy(.socksOpen, scheme: "socks5h")))
         }
-        #expect(error?.code == .cannotConnect && error?.message.contains("connection refused") == true, "\(error?.message ?? "")")
+        #expect(error?.code == .socksFailed && error?.message.contains("connection refused") == true, "\(error?.message ?? "")")
     }
 }

@@ -177,7 +177,7 @@ extension ResponseTable {
         .init(
             "9112 §9.3", "kept alive, and yet without an end", "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\nhi", .untilClose(200, "hi")
         ),
-        .init("9112 §8", "no byte", "", .failure(.connectionLost)),
+        .init("9112 §8", "no byte", "", .failure(.emptyResponse)),
         .init("9112 §8", "a head without its empty line", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", .failure(.truncated)),
     ]
 
@@ -219,7 +219,7 @@ extension ResponseTable {
             "9112 §9.3", "that keeps the connection alive says nothing of the final one",
             "HTTP/1.1 103 Early Hints\r\nConnection: keep-alive\r\n\r\nHTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
             .last(200, "hi", interim: [103])),
-        .init("9110 §15.2", "nothing behind it", "HTTP/1.1 100 Continue\r\n\r\n", .failure(.connectionLost)),
+        .init("9110 §15.2", "nothing behind it", "HTTP/1.1 100 Continue\r\n\r\n", .failure(.emptyResponse)),
         .init("9110 §15.2", "no HTTP behind it", "HTTP/1.1 100 Continue\r\n\r\nhello", .bad),
         .init(
             "9110 §15.2.2", "101 that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",

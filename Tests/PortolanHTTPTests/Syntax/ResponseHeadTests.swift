@@ -69,7 +69,7 @@ import Testing
 
     @Test func everyRuleHasASectionAndARemedy() {
         for rule in ResponseSyntaxError.Rule.allCases {
-            #expect(rule.section.hasPrefix("RFC 91") && !rule.problem.isEmpty && !rule.remedy.isEmpty)
+            #expect(rule.section.hasPrefix("RFC 91") && !rule.problem.isEmpty && !rule.remedy.words.isEmpty)
         }
     }
 

@@ -338,7 +338,7 @@ extension HTTPExchange {
                 "trailers that are cut short", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\nX: y\r\n", .truncated
             ),
             fault("a head that is cut short", "HTTP/1.1 200 OK\r\nContent-Le", .truncated),
-            fault("no answer", "", .connectionLost),
+            fault("no answer", "", .emptyResponse),
             fault("no HTTP", "220 ready\r\n\r\n", .badResponse),
             fault("a status that is none", "HTTP/1.1 0x0 OK\r\n\r\n", .badResponse),
             fault("a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", .badResponse),

@@ -38,7 +38,7 @@ import Testing
         Load(server: .nginxHTTP, path: "/redirect/to?url=/hello.txt", hears: "data 'Hello\n'"),
         Load(server: .nginxHTTP, path: "/redirect/loop", hears: "failed tooManyRedirects"),
         Load(server: .nginxHTTP, path: "/status/503", hears: "data"),
-        Load(server: .nginxHTTP, path: "/hangup", hears: "failed connectionLost"),
+        Load(server: .nginxHTTP, path: "/hangup", hears: "failed emptyResponse"),
         Load(server: .nginxHTTP, path: "/consume", method: .post, upload: 1 << 20, hears: "data"),
         Load(server: .nginxHTTP, path: "/consume", method: .post, fields: ["Expect": "100-continue"], upload: 100_000, hears: "data"),
         Load(server: .nginxHTTP, path: "/consume", method: .post, upload: 100_000, isChunked: true, hears: "data"),

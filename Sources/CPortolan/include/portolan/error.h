@@ -9,7 +9,7 @@
 PORTOLAN_BEGIN
 
 /// The published codes. Callers branch on them, so a plugin takes the nearest one rather than one of its own.
-/// The last three are the host's to give; a layered handler may pass one on. Check: ERR-01, ERR-03, ERR-04
+/// PROTOCOL_VIOLATION, PLUGIN_NOT_LOADABLE and PLUGIN_REFUSED are the host's to give; a layered handler may pass one on. Check: ERR-01, ERR-03, ERR-04
 PORTOLAN_ENUM(portolan_code) {
     PORTOLAN_ERROR_UNKNOWN = -1,                  ///< The cause is not known.
     PORTOLAN_ERROR_BAD_URL = -2,                  ///< The URL is malformed for its scheme.
@@ -42,7 +42,14 @@ PORTOLAN_ENUM(portolan_code) {
     PORTOLAN_ERROR_NOT_OFFERED = -29,             ///< This host does not offer what was asked.
     PORTOLAN_ERROR_PROTOCOL_VIOLATION = -30,      ///< A handler broke a rule of this contract; the message starts with the rule's ID.
     PORTOLAN_ERROR_PLUGIN_NOT_LOADABLE = -31,     ///< The library or its manifest cannot be used.
-    PORTOLAN_ERROR_PLUGIN_REFUSED = -32           ///< The plugin's `init` refused to start.
+    PORTOLAN_ERROR_PLUGIN_REFUSED = -32,          ///< The plugin's `init` refused to start.
+    PORTOLAN_ERROR_CERTIFICATE_NOT_TRUSTED = -33, ///< The server's certificate is not trusted: by its authority, its names or its dates.
+    PORTOLAN_ERROR_TRUST_ROOTS_UNUSABLE = -34,    ///< The certificates of the authorities to trust can't be read.
+    PORTOLAN_ERROR_CLIENT_CERTIFICATE_UNUSABLE = -35,///< The client's certificate or key can't be read, or is another's.
+    PORTOLAN_ERROR_EMPTY_RESPONSE = -36,          ///< The server closed the connection without an answer.
+    PORTOLAN_ERROR_PROXY_NOT_FOUND = -37,         ///< The proxy's host name does not resolve, or its URL is malformed.
+    PORTOLAN_ERROR_TUNNEL_FAILED = -38,           ///< An HTTP proxy made no tunnel to the server (CONNECT); it may want a password.
+    PORTOLAN_ERROR_SOCKS_FAILED = -39             ///< A SOCKS proxy made no connection to the server; it may want a password.
 };
 
 /// Why something failed. Whoever takes one copies all of it before the call returns, so a message may lie on the stack.

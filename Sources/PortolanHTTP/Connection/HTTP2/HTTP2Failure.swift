@@ -63,8 +63,8 @@ extension LoadError {
         case .fieldSectionTooLarge:
             return LoadError(
                 .limitExceeded,
-                message: "the fields of a response from \(key) take too many bytes (\(name)\(breach.section)); "
-                    + "raise HTTPLimits.fieldSection if that is meant")
+                message: "the fields of a response from \(key) take too many bytes (\(name)\(breach.section))",
+                remedy: .raiseLimit("HTTPLimits.fieldSection"))
         case .tooManyFrames:
             return LoadError(.limitExceeded, message: "\(key) \(breach.problem) (\(name)\(breach.section)); \(HTTP2Breach.remedy)")
         case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frameLength,

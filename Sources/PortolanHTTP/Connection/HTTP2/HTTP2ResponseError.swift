@@ -105,19 +105,18 @@ extension HTTP2ResponseError.Rule {
         }
     }
 
-    /// How to mend it, as a clause.
-    var remedy: String {
+    var remedy: ResponseRemedy {
         switch self {
-        case .tooManyInterimResponses: "raise HTTPLimits.interimResponses if that is meant"
-        case .fieldLineTooLong: "raise HTTPLimits.fieldLine if that is meant"
-        case .tooManyFields: "raise HTTPLimits.fieldCount if that is meant"
-        case .fieldSectionTooLarge: "raise HTTPLimits.fieldSection if that is meant"
-        case .trailerSectionTooLarge: "raise HTTPLimits.trailerSection if that is meant"
-        case .tooLittleContent: "load it again"
+        case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
+        case .fieldLineTooLong: .raise("HTTPLimits.fieldLine")
+        case .tooManyFields: .raise("HTTPLimits.fieldCount")
+        case .fieldSectionTooLarge: .raise("HTTPLimits.fieldSection")
+        case .trailerSectionTooLarge: .raise("HTTPLimits.trailerSection")
+        case .tooLittleContent: .advice("load it again")
         case .fieldName, .fieldValue, .connectionField, .unknownPseudoField, .repeatedPseudoField, .latePseudoField,
             .pseudoFieldInTrailers, .noStatus, .status, .unrequestedUpgrade, .endInInterimResponse, .contentBeforeHead, .openTrailers,
             .contentLength, .contentLengthsDiffer, .unexpectedContent, .tooMuchContent:
-            "the server, or a proxy before it, has to be mended"
+            .advice("the server, or a proxy before it, has to be mended")
         }
     }
 }
@@ -125,9 +124,13 @@ extension HTTP2ResponseError.Rule {
 extension HTTP2ResponseError: CustomStringConvertible {
     var description: String {
         let received = excerpt.isEmpty ? "" : ", received \(excerpt)"
-        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy)"
+        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.words)"
     }
 
     /// For the caller of the load.
-    var loadError: LoadError { LoadError(rule.code, message: description, cause: self) }
+    var loadError: LoadError {
+        var error = LoadError(rule.code, message: description, cause: self)
+        error.remedy = rule.remedy.setting
+        return error
+    }
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension LoadError {
+    /// A setting that mends what went wrong.
+    ///
+    /// The message of an error with a remedy ends with ``words``, which speak of the library's settings. A program that has settings of its own,
+    /// such as the command with its options, replaces them.
+    package enum Remedy: Hashable, Sendable {
+        case trustCertificate
+        case trustAuthority
+        case nameTrustRoots
+        case giveClientCertificate
+        case changeClientCertificate
+        case allowTLSVersions
+        case useHTTP1
+        case giveProxyPassword
+        case raiseConnectTimeout
+        case raiseTimeout
+        case sendRepeatableBody
+        case nameProxy
+        /// The setting's name, as in `HTTPLimits.fieldLine`.
+        case raiseLimit(String)
+        /// A limit for what comes out of a content coding. The setting's name, and what else to do with it.
+        case raiseDecodingLimit(String)
+
+        package var words: String {
+            switch self {
+            case .trustCertificate: "if it is known to be right, add it to the trust roots"
+            case .trustAuthority: "if that authority is known to be right, add its certificate to the trust roots"
+            case .nameTrustRoots: "install the system's certificates, or name others (SSL_CERT_FILE, or the trust roots of the settings)"
+            case .giveClientCertificate: "give one"
+            case .changeClientCertificate: "give another one"
+            case .allowTLSVersions: "widen them if it must be"
+            case .useHTTP1: "ask for HTTP/1.1"
+            case .giveProxyPassword: "give the proxy's URL a user and password"
+            case .raiseConnectTimeout: "check the address, or raise the limit"
+            case .raiseTimeout: "raise the time-out, or try again"
+            case .sendRepeatableBody: "send one that can be read again, or give a new one when the redirect is decided"
+            case .nameProxy: "proxies are set in the configuration"
+            case .raiseLimit(let setting): "raise \(setting) if that is meant"
+            case .raiseDecodingLimit(let setting): "raise \(setting)"
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - message: what happened, without the remedy.
+    ///   - remedy: its words become the end of the message.
+    package init(_ code: Code, message: String, remedy: Remedy, cause: (any Error)? = nil) {
+        self.init(code, message: "\(message); \(remedy.words)", cause: cause)
+        self.remedy = remedy
+    }
+
+    /// The message with other words for its remedy.
+    package func message(saying words: (Remedy) -> String) -> String {
+        guard let remedy, message.hasSuffix(remedy.words) else { return message }
+        return message.dropLast(remedy.words.count) + words(remedy)
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import PortolanCore
+import Testing
+
+@testable import PortolanCLI
+
+/// What the command's user is told to do is something that the command has.
+@Suite struct RemedyTests {
+    private static let remedies: [LoadError.Remedy] = [
+        .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .allowTLSVersions, .useHTTP1,
+        .giveProxyPassword, .raiseConnectTimeout, .raiseTimeout, .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.fieldLine"),
+        .raiseDecodingLimit("ContentDecodingLimits.maximumBytes"),
+    ]
+
+    @Test(arguments: remedies)
+    func theCommandNamesItsOwnOptions(remedy: LoadError.Remedy) {
+        let error = LoadError(.limitExceeded, message: "too much", remedy: remedy)
+        #expect(error.message == "too much; \(remedy.words)")
+        #expect(error.words == "too much; \(remedy.commandWords)")
+        #expect(!error.words.contains("Limits") && !error.words.contains("trust roots"))
+        #expect(Failure(error).message == error.words)
+    }
+
+    @Test func wordsBeforeTheRemedyAreKept() {
+        var error = LoadError(.limitExceeded, message: "too much", remedy: .raiseLimit("x"))
+        error.message = "the proxy: \(error.message)"
+        #expect(error.words == "the proxy: too much; \(LoadError.Remedy.raiseLimit("x").commandWords)")
+        error.message = "something else"
+        #expect(error.words == "something else")
+    }
+
+    @Test func aCausesRemedyIsTheCommandsToo() {
+        let cause = LoadError(.certificateNotTrusted, message: "not trusted", remedy: .trustCertificate)
+        let error = LoadError(.cannotConnect, message: "no", cause: cause)
+        #expect(error.words == "no: not trusted; \(LoadError.Remedy.trustCertificate.commandWords)")
+    }
+}
