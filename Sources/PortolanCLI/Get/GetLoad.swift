@@ -12,6 +12,7 @@ final class GetLoad: LoadDelegate {
         /// Why the load was ended from here.
         var failure: Failure?
         var retry: Retry?
+        var reasonNotToRetry: String?
         var outcome: Result<Void, Failure>?
     }
 
@@ -20,7 +21,7 @@ final class GetLoad: LoadDelegate {
     private let includesHead: Bool
     private let refusesBadStatus: Bool
     private let passwords: [PasswordAnswer]
-    private let mayRetry: @Sendable (Setback) -> Duration?
+    private let decideRetry: @Sendable (Setback) -> RetrySchedule.Decision
     private let start = MonotonicTime.now
     private let monitor = Monitor(State())
 
@@ -30,21 +31,23 @@ final class GetLoad: LoadDelegate {
         let wait: Duration
     }
 
-    /// - Parameter mayRetry: how long to wait before another try, where there is one; asked at most once, when it is known why this one fails.
+    /// - Parameter decideRetry: whether there is another try; asked at most once, when it is known why this one fails.
     init(
         output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: [PasswordAnswer] = [],
-        mayRetry: @escaping @Sendable (Setback) -> Duration? = { _ in nil }
+        decideRetry: @escaping @Sendable (Setback) -> RetrySchedule.Decision = { _ in .giveUp(reason: nil) }
     ) {
         self.output = output
         self.observers = observers
         self.includesHead = includesHead
         self.refusesBadStatus = refusesBadStatus
         self.passwords = passwords
-        self.mayRetry = mayRetry
+        self.decideRetry = decideRetry
     }
 
     /// After a failure, that the load is worth another try.
     var retry: Retry? { monitor.withLock { $0.retry } }
+    /// Why there is no other try, where one was asked for and might help.
+    var reasonNotToRetry: String? { monitor.withLock { $0.reasonNotToRetry } }
 
     /// Loads, and waits for the end.
     ///
@@ -158,11 +161,18 @@ final class GetLoad: LoadDelegate {
         }
     }
 
-    /// - Returns: whether there is another try, which nothing that was written stands in the way of.
+    /// - Returns: whether there is another try.
     private func prepareRetry(after setback: Setback) -> Bool {
-        guard output.canStartAgain, let wait = mayRetry(setback) else { return false }
-        monitor.withLock { $0.retry = Retry(setback: setback, wait: wait) }
-        return true
+        switch decideRetry(setback) {
+        case .wait(let wait) where output.canStartAgain:
+            monitor.withLock { $0.retry = Retry(setback: setback, wait: wait) }
+            return true
+        case .wait:
+            monitor.withLock { $0.reasonNotToRetry = "a part of the body was written where it can't be taken back" }
+        case .giveUp(let reason):
+            monitor.withLock { $0.reasonNotToRetry = reason }
+        }
+        return false
     }
 
     // MARK: Observers

@@ -34,9 +34,12 @@ final class GetSession: Sendable {
             do throws(Failure) {
                 let body = try body.get()
                 let new = try makeLoad(url, sending: body, with: command, observers) { [schedule] setback in
-                    body?.isSpent == true ? nil : schedule.wait(after: setback, elapsed: MonotonicTime.now - start)
+                    let decision = schedule.decide(after: setback, elapsed: MonotonicTime.now - start)
+                    guard case .wait = decision, body?.isSpent == true else { return decision }
+                    return .giveUp(reason: "what was sent can be read only once")
                 }
                 load = new.load
+                defer { tellWhyNotAgain(new.load, command) }
                 try run(new.load, new.request, on: loader)
                 return nil
             } catch {
@@ -51,7 +54,7 @@ final class GetSession: Sendable {
 
     private func makeLoad(
         _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver],
-        mayRetry: @escaping @Sendable (Setback) -> Duration?
+        decideRetry: @escaping @Sendable (Setback) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(for: url, sending: body)
         let output = try command.output.makeOutput(for: &request)
@@ -59,7 +62,8 @@ final class GetSession: Sendable {
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
             refusesBadStatus: command.output.refusesBadStatus && command.output.continuationPoint == nil,  // which judges for itself
-            passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 }, mayRetry: mayRetry)
+            passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 },
+            decideRetry: decideRetry)
         return (load, request)
     }
 
@@ -83,6 +87,12 @@ final class GetSession: Sendable {
         Diagnostics.warn(
             "\(failure.message ?? "failed"); trying again in \(retry.wait.secondsText) s (\(schedule.count + 1) of \(schedule.limit))")
         return monitor.wait(atMost: retry.wait) { $0.interruption } == nil
+    }
+
+    /// As curl does it where `Retry-After` leads beyond `--retry-max-time`.
+    private func tellWhyNotAgain(_ load: GetLoad, _ command: GetCommand) {
+        guard let reason = load.reasonNotToRetry, !command.output.isSilent, interruption == nil else { return }
+        Diagnostics.warn("not tried again: \(reason)")
     }
 
     private func report(_ failure: Failure, to observers: [any LoadObserver], at time: Duration) -> Failure {

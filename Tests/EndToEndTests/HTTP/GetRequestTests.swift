@@ -81,7 +81,8 @@ import Testing
         let busy = try ScriptedServer(
             [.receiveHead, .receive(3 + 5 + 2 + end.count)] + ScriptedServer.answer("503 Busy", [], "busy").dropFirst())
         let other = try program.run("get", "--retry", "5", "-T", "-", "-H", "Expect:", busy.url(), input: "bytes")
-        #expect(other.text == "busy" && other.errors.isEmpty)
+        #expect(other.text == "busy")
+        #expect(other.errors == ["portolan: warning: not tried again: what was sent can be read only once"])
     }
 
     @Test(arguments: [("http://h:99999/", 3), ("http://", 3), ("file:///etc/passwd", 1)])

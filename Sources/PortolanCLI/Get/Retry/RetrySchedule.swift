@@ -20,22 +20,33 @@ struct RetrySchedule: Equatable, Sendable {
     /// How many tries are left.
     var rest: Int { limit - count }
 
-    /// How long to wait before the next try; `nil` where there is none.
-    ///
+    /// Whether there is another try.
+    enum Decision: Equatable, Sendable {
+        case wait(Duration)
+        /// - Parameter reason: why not, although tries are left; `nil` where none are, or none were asked for.
+        case giveUp(reason: String?)
+    }
+
     /// - Parameter elapsed: since the first try began.
-    func wait(after setback: Setback, elapsed: Duration) -> Duration? {
-        guard count < limit else { return nil }
+    func decide(after setback: Setback, elapsed: Duration) -> Decision {
+        guard count < limit else { return .giveUp(reason: nil) }
         var wait = delay ?? .seconds(1 << min(count, 20))
         if delay == nil { wait = min(wait, Self.longestWait) }
         switch setback {
-        case .refused: guard includesRefused else { return nil }
+        case .refused: guard includesRefused else { return .giveUp(reason: nil) }
         case .status(let wanted?):
-            guard wanted <= Self.longestWait else { return nil }
+            guard wanted <= Self.longestWait else {
+                let (wanted, longest) = (wanted.secondsText, Self.longestWait.secondsText)
+                return .giveUp(reason: "the server wants \(wanted) s to pass (Retry-After), and a try waits for \(longest) s at most")
+            }
             wait = max(wait, wanted)
         case .status(nil), .timedOut, .nameNotFound: break
         }
-        if let timeLimit, elapsed + wait > timeLimit { return nil }
-        return wait
+        if let timeLimit, elapsed + wait > timeLimit {
+            return .giveUp(
+                reason: "the next one would begin in \(wait.secondsText) s, after the end of --retry-max-time \(timeLimit.secondsText)")
+        }
+        return .wait(wait)
     }
 
     mutating func begin() { count += 1 }

@@ -17,7 +17,7 @@ enum Setback: Equatable {
         guard error.domain == nil else { return nil }
         switch error.code {
         case .timedOut: self = .timedOut
-        case .nameNotFound: self = .nameNotFound
+        case .nameNotFound, .proxyNotFound: self = .nameNotFound
         case .cannotConnect: self = .refused
         default: return nil
         }

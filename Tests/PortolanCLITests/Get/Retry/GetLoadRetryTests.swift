@@ -19,7 +19,7 @@ import Testing
         let setbacks = Mutex<[Setback]>([])
         let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { setback in
             setbacks.withLock { $0.append(setback) }
-            return retries ? .seconds(2) : nil
+            return retries ? .wait(.seconds(2)) : .giveUp(reason: "enough")
         }
         let request = try Request("x://h/")
         do throws(Failure) {
@@ -48,7 +48,7 @@ import Testing
     @Test func onTheLastTryItIs() throws {
         let output = RecordingOutput()
         let (load, setbacks, failure) = try load(Self.busy(), into: output, retries: false)
-        #expect(load.retry == nil && setbacks.count == 1 && failure == nil)
+        #expect(load.retry == nil && setbacks.count == 1 && failure == nil && load.reasonNotToRetry == "enough")
         #expect(output.log.suffix(2) == ["write busy", "complete"])
         #expect(try self.load(Self.busy(), retries: false, refusesBadStatus: true).failure?.status == .statusRefused)
     }
@@ -64,7 +64,8 @@ import Testing
         answer.failure = LoadError(.timedOut, message: "slow")
         #expect(try load(answer).load.retry?.setback == .timedOut)
         let (load, setbacks, failure) = try load(answer, into: RecordingOutput(canStartAgain: false))
-        #expect(load.retry == nil && setbacks.isEmpty && failure?.status == .timedOut)
+        #expect(load.retry == nil && setbacks == [.timedOut] && failure?.status == .timedOut)
+        #expect(load.reasonNotToRetry == "a part of the body was written where it can't be taken back")
     }
 
     @Test func aFailureOfTheOutputIsFinal() throws {

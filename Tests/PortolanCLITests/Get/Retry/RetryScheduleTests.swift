@@ -12,7 +12,7 @@ import Testing
     private func waits(_ schedule: RetrySchedule, after setback: Setback = .timedOut) -> [Double] {
         var schedule = schedule
         var (waits, elapsed) = ([Double](), Duration.zero)
-        while waits.count < 50, let wait = schedule.wait(after: setback, elapsed: elapsed) {
+        while waits.count < 50, case .wait(let wait) = schedule.decide(after: setback, elapsed: elapsed) {
             waits.append(wait / .seconds(1))
             elapsed += wait
             schedule.begin()
@@ -49,6 +49,21 @@ import Testing
         #expect(waits(RetrySchedule(limit: 2, includesRefused: true), after: .refused) == [1, 2])
     }
 
+    @Test func whyTriesThatAreLeftAreNotUsedIsSaid() {
+        func reason(_ schedule: RetrySchedule, _ setback: Setback) -> String? {
+            if case .giveUp(let reason) = schedule.decide(after: setback, elapsed: .seconds(2)) { reason } else { nil }
+        }
+        #expect(
+            reason(RetrySchedule(limit: 1), .status(wait: .seconds(3600)))
+                == "the server wants 3600 s to pass (Retry-After), and a try waits for 600 s at most")
+        #expect(
+            reason(RetrySchedule(limit: 1, timeLimit: .seconds(10)), .status(wait: .seconds(9)))
+                == "the next one would begin in 9 s, after the end of --retry-max-time 10")
+        for schedule in [RetrySchedule(limit: 0), RetrySchedule(limit: 1, includesRefused: false)] {
+            #expect(schedule.decide(after: .refused, elapsed: .zero) == .giveUp(reason: nil))
+        }
+    }
+
     @Test func theServersWishIsHeededWithinTenMinutes() {
         #expect(waits(RetrySchedule(limit: 3), after: .status(wait: .seconds(3))) == [3, 3, 4])
         #expect(waits(RetrySchedule(limit: 2, delay: .seconds(5)), after: .status(wait: .seconds(3))) == [5, 5])
@@ -83,7 +98,7 @@ import Testing
             let expected: Setback? =
                 switch code {
                 case .timedOut: .timedOut
-                case .nameNotFound: .nameNotFound
+                case .nameNotFound, .proxyNotFound: .nameNotFound
                 case .cannotConnect: .refused
                 default: nil
                 }
