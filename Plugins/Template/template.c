@@ -134,7 +134,7 @@ static void serve_secret(template_load *load) {
         if (failures == 3) { client->did_fail(client, &wrong); return; } /* an end, not a loop (CHAL-10) */
         /* The space says where the answer holds; the count and the last error say why it is asked again (CHAL-01, CHAL-04). */
         portolan_challenge challenge = { .size = sizeof challenge, .method = PORTOLAN_ASK_PASSWORD, .protocol = load->request->scheme,
-                                         .host = load->request->host, .realm = PORTOLAN_TEXT("secret"), .port = -1,
+                                         .host = load->request->host, .realm = PORTOLAN_TEXT("secret"), .port = load->request->port,
                                          .failure_count = failures, .previous = failures > 0 ? &wrong : NULL };
         const portolan_answer *answer = NULL; /* lent until the next client call: look at it, do not keep it (CHAL-09) */
         if (client->did_receive_challenge(client, &challenge, &answer) == PORTOLAN_STOPPED || !answer) return;

@@ -37,7 +37,9 @@ struct RequestOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
-        help: ArgumentHelp("Answer the URL's host with these when it asks for a user name and password.", valueName: "user:password"))
+        help: ArgumentHelp(
+            "Answer the URL's server (scheme, host and port) with these when it asks for a user name and password.",
+            valueName: "user:password"))
     var user: String?
 
     @Option(name: .customLong("max-redirects"), help: ArgumentHelp("Follow at most this many redirects.", valueName: "n"))

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Answers questions for a user name and password with the ones that were given for a URL, or for proxies.
 ///
-/// Those for a URL go to its host and port alone. Where the URL names no host (`zip:http://…`), whoever asks first gets them, unless a redirect
-/// came before. Once they were wrong, they are not sent to that protection space again.
+/// Those for a URL go to its scheme, host and port alone; in `zip:http://h/x` those of `http://h/x`. Where no host is named at all, whoever asks
+/// first gets them, unless a redirect came before. Once they were wrong, they are not sent to that protection space again.
 final class PasswordAnswer: Sendable {
     enum Verdict: Equatable {
         case answered
@@ -78,11 +78,20 @@ final class PasswordAnswer: Sendable {
     private func isMeant(for space: ProtectionSpace, _ state: State) -> Bool {
         guard case .origin(let url) = audience else { return space.isProxy }
         guard !space.isProxy else { return false }
-        guard let host = url.host, !host.isEmpty else { return !state.hasRedirected }
         // A handler that has no host to name speaks of the URL that it serves.
-        guard !space.host.isEmpty else { return !state.hasRedirected }
-        guard host.lowercased() == space.host.lowercased() else { return false }
-        return space.port == nil || url.effectivePort == nil || space.port == url.effectivePort
+        guard !space.host.isEmpty, let server = Self.server(of: url) else { return !state.hasRedirected }
+        return space.isOrigin(of: server)
+    }
+
+    /// The URL that names a server: this one, or the one that lies in it; `nil` where none does.
+    private static func server(of url: URLRecord) -> URLRecord? {
+        var url = url
+        while url.host?.isEmpty ?? true {
+            // `try?` because what is no URL names no server.
+            guard let inner = try? URLRecord(parsing: String(url.schemeSpecificPart)) else { return nil }
+            url = inner
+        }
+        return url
     }
 
     /// What to say when the credentials were wrong.

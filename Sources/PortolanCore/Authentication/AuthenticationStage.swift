@@ -62,7 +62,7 @@ enum URLCredential {
         guard case .password = space.kind, !space.isProxy, url.hasCredentials else {
             return nil
         }
-        guard space.host.isEmpty || url.host?.lowercased() == space.host.lowercased() else { return nil }
+        guard space.host.isEmpty || space.isOrigin(of: url) else { return nil }
         return .password(user: PercentEncoding.decode(url.username), password: PercentEncoding.decode(url.password))
     }
 }

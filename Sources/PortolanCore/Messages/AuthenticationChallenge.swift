@@ -80,6 +80,18 @@ public struct ProtectionSpace: Hashable, Sendable {
     }
 }
 
+extension ProtectionSpace {
+    /// Whether this is the server that a URL names: scheme, host and port are the same.
+    ///
+    /// Without a port the default of the scheme is meant. A scheme whose default is not known has none: a port is then the same only where both
+    /// write it, or neither does.
+    package func isOrigin(of url: URLRecord) -> Bool {
+        guard !isProxy, let urlHost = url.host, !urlHost.isEmpty else { return false }
+        guard protocolName.lowercased() == url.scheme, host.lowercased() == urlHost.lowercased() else { return false }
+        return (port ?? url.defaultPort) == url.effectivePort
+    }
+}
+
 /// What proves who the caller is.
 public enum Credential: Hashable, Sendable {
     case password(user: String, password: String)

@@ -27,6 +27,9 @@ extension URLRecord {
     /// The port to connect to: the one that is written, else the default of a special scheme.
     public var effectivePort: Int? { (layout.port ?? layout.specialScheme?.defaultPort).map(Int.init) }
 
+    /// The port of the scheme where none is written; `nil` where the scheme is not special, or is `file`.
+    package var defaultPort: Int? { layout.specialScheme?.defaultPort.map(Int.init) }
+
     /// The path, percent-encoded.
     ///
     /// It starts with a slash, or is empty, or `hasOpaquePath` is true.

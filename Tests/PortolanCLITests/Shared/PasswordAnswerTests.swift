@@ -8,9 +8,9 @@ import Testing
 @Suite struct PasswordAnswerTests {
     private func challenge(
         _ host: String = "h", port: Int? = nil, failures: Int = 0, kind: ProtectionSpace.Kind = .password(scheme: "basic"),
-        isProxy: Bool = false
+        isProxy: Bool = false, scheme: String = "http"
     ) -> AuthenticationChallenge {
-        let space = ProtectionSpace(kind: kind, protocolName: "http", host: host, port: port, realm: "r", isProxy: isProxy)
+        let space = ProtectionSpace(kind: kind, protocolName: scheme, host: host, port: port, realm: "r", isProxy: isProxy)
         return AuthenticationChallenge(protectionSpace: space, previousFailureCount: failures) { _ in }
     }
 
@@ -33,6 +33,29 @@ import Testing
         #expect(passwords.judge(challenge("h", port: 81)) == .leftAlone)
         #expect(passwords.judge(challenge(isProxy: true)) == .leftAlone)
         #expect(passwords.judge(challenge(kind: .serverTrust(chain: []))) == .leftAlone)
+    }
+
+    @Test(
+        arguments: [
+            ("https://h/", "http", 443, false), ("https://h/", "https", 443, true), ("https://h/", "https", nil, true),
+            ("https://h/", "http", nil, false),
+            ("http://h/", "https", 80, false), ("http://h:443/", "https", 443, false), ("http://h:8080/", "http", nil, false),
+            ("http://H:8080/", "HTTP", 8080, true), ("echo://h/", "echo", nil, true), ("echo://h/", "echo", 80, false),
+            ("echo://h:7/", "echo", 7, true), ("echo://h:7/", "echo", nil, false), ("echo://h/", "http", 80, false),
+            ("gzip:https://h/x", "https", 443, true), ("gzip:https://h/x", "http", 443, false), ("gzip:https://h/x", "https", 444, false),
+            ("a:b:http://h:1/x", "http", 1, true), ("zip:x", "http", 80, true),
+        ] as [(String, String, Int?, Bool)])
+    func theyAreForOneSchemeHostAndPort(url: String, scheme: String, port: Int?, isMeant: Bool) throws {
+        let verdict = try passwords(for: url).judge(challenge(port: port, scheme: scheme))
+        #expect(verdict == (isMeant ? .answered : .leftAlone))
+    }
+
+    @Test func theRefusalOfAProxyHasTheCodeOfItsConnection() {
+        let space = challenge(isProxy: true).protectionSpace
+        let error = LoadError(.socksFailed, message: "no")
+        let refusal = PasswordAnswer.refusal(
+            AuthenticationChallenge(protectionSpace: space, previousFailureCount: 1, previousError: error) { _ in })
+        #expect(refusal.code == .socksFailed)
     }
 
     @Test func wrongOnesAreNotSentAgain() throws {

@@ -82,6 +82,19 @@ import Testing
         #expect(URLCredential.of(url, for: space) == nil)
     }
 
+    /// A plugin's load may be asked by another server than its URL names.
+    @Test(
+        arguments: [
+            ("https://u:p@h/", "https", 443, true), ("https://u:p@h/", "https", nil, true), ("https://u:p@h/", "http", 443, false),
+            ("http://u:p@h/", "http", 8080, false), ("http://u:p@h:8080/", "http", nil, false), ("x://u:p@h/", "x", nil, true),
+            ("x://u:p@h/", "x", 7, false), ("x://u:p@h:7/", "x", nil, false), ("x://u:p@h:7/", "X", 7, true),
+            ("x://u:p@h/", "y", nil, false),
+        ] as [(String, String, Int?, Bool)])
+    func theURLsUserInformationIsForItsSchemeHostAndPort(url: String, scheme: String, port: Int?, isMeant: Bool) throws {
+        let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: scheme, host: "h", port: port)
+        #expect((URLCredential.of(try URLRecord(parsing: url), for: space) != nil) == isMeant)
+    }
+
     @Test func aWrongAnswerIsCounted() throws {
         let counts = Mutex<[Int]>([])
         let delegate = RecordingDelegate(onChallenge: { challenge in
