@@ -159,7 +159,7 @@ public enum CachePolicy: Int32, Hashable, Sendable, CaseIterable {
     case revalidate
     /// A stored response of any age, else the source (`force-cache`).
     case preferCached
-    /// A stored response of any age, else an error (`only-if-cached`).
+    /// A stored response of any age, else an error (`only-if-cached`). Until there is a cache: ``LoadError/Code/notOffered``, and no load.
     case onlyCached
 }
 

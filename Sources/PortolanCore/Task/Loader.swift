@@ -79,8 +79,14 @@ public final class Loader: Sendable {
     /// The handler that takes `request`, or those that have to be made before anybody can say.
     ///
     /// - Parameter failed: those that could not be made, and why.
-    /// - Throws: why the first of those failed where nobody else takes the request.
+    /// - Throws: why the first of those failed where nobody else takes the request; ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``,
+    ///   for which no load is made, until there is a cache.
     func find(_ request: Request, failed: [(deferred: DeferredHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.Finding {
+        guard request.cachePolicy != .onlyCached else {
+            throw LoadError(
+                .notOffered,
+                message: "\(request.url.shortDescription) was to come from the cache only, and there is no cache yet; allow loading it")
+        }
         let passing = failed.map(\.deferred)
         if let finding = handlers.find(request, passing: passing) ?? sharedHandlers.find(request, passing: passing) { return finding }
         throw failed.first?.error ?? unsupported(request)
