@@ -50,19 +50,28 @@ enum StdioAnswer {
     static func load(id: JSONValue, _ outcome: StdioOutcome) -> JSONValue {
         let response = outcome.response
         let (text, base64) = outcome.error == nil ? body(outcome.body) : (.null, .null)
-        return [
-            "id": id,
-            "status": .count(response?.status?.code),
-            "headers": response.map { fields(of: $0).json } ?? [],
-            "body": text,
-            "bodyBase64": base64,
-            "url": .text(response.map { String($0.url.withoutCredentials[.beforeFragment]) }),
-            "source": response == nil ? .null : "network",
-            "interim": .array(
-                outcome.interim.map { interim in [.count(interim.status?.code), FieldList(interim.fields).json] }),
-            "trailers": FieldList(outcome.trailers).json,
-            "error": outcome.error.map(error) ?? .null,
+        let parts: [(String, JSONValue)] = outcome.allParts.isEmpty ? [] : [("parts", .array(outcome.allParts.map(part)))]
+        let members: [(String, JSONValue)] = [
+            ("id", id),
+            ("status", .count(response?.status?.code)),
+            ("headers", response.map { fields(of: $0).json } ?? []),
+            ("body", text),
+            ("bodyBase64", base64),
+            ("url", .text(response.map { $0.url.withoutCredentials.description })),
+            ("source", response == nil ? .null : "network"),
+            (
+                "interim",
+                .array(outcome.interim.map { interim in [.count(interim.status?.code), FieldList(interim.fields).json] })
+            ),
+            ("trailers", FieldList(outcome.trailers).json),
+            ("error", outcome.error.map(error) ?? .null),
         ]
+        return .object((members + parts).map { JSONValue.Member(name: $0, value: $1) })
+    }
+
+    private static func part(_ part: StdioOutcome.Part) -> JSONValue {
+        let (text, base64) = body(part.body)
+        return ["headers": fields(of: part.response).json, "body": text, "bodyBase64": base64]
     }
 
     /// With the length, but for `data:`, whose answers have exactly the field of Fetch's `data:` URL processor.
@@ -84,9 +93,24 @@ enum StdioAnswer {
 
 /// All that came of a load.
 struct StdioOutcome: Sendable {
+    struct Part: Sendable {
+        let response: Response
+        let body: [UInt8]
+    }
+
+    /// Parts of a multipart body that are whole, but for the last one.
+    var earlierParts: [Part] = []
+    var earlierBytes = 0
+    /// Of several parts the last one's.
     var response: Response?
     var body: [UInt8] = []
     var interim: [Response] = []
     var trailers: HTTPFields = [:]
     var error: LoadError?
+
+    /// Of a multipart body, those that are whole; none where there was just one response.
+    var allParts: [Part] {
+        guard !earlierParts.isEmpty, error == nil, let response else { return earlierParts }
+        return earlierParts + [Part(response: response, body: body)]
+    }
 }

@@ -6,6 +6,9 @@ import Synchronization
 
 /// One load of `stdio`: collects what comes, and hands it over in the end.
 final class StdioLoad: LoadDelegate {
+    /// The most parts of a multipart body that one answer has.
+    static let partLimit = 65_536
+
     private let bodyLimit: Int
     private let passwords: [PasswordAnswer]
     private let outcome = Mutex(StdioOutcome())
@@ -18,18 +21,31 @@ final class StdioLoad: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        outcome.withLock { outcome in
+        var response = response
+        // A handler may name the resource without it, as one that replays a recording does.
+        response.url = response.url.inheritingFragment(of: task.currentRequest.url)
+        return outcome.withLock { outcome in
+            if let earlier = outcome.response {
+                guard outcome.earlierParts.count < Self.partLimit else {
+                    outcome.error = LoadError(
+                        .limitExceeded,
+                        message: "the body has more than \(Self.partLimit) parts, the limit of one answer; use 'portolan get'")
+                    return .stopped
+                }
+                outcome.earlierParts.append(StdioOutcome.Part(response: earlier, body: outcome.body))
+                outcome.earlierBytes += outcome.body.count
+            }
             outcome.response = response
-            outcome.body = []  // of several parts, the last one counts
+            outcome.body = []
+            return .keepGoing
         }
-        return .keepGoing
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
         if task.hasNoBody { return .keepGoing }
         return unsafe bytes.withUnsafeBytes { bytes in
             outcome.withLock { outcome in
-                guard outcome.body.count + bytes.count <= bodyLimit else {
+                guard outcome.earlierBytes + outcome.body.count + bytes.count <= bodyLimit else {
                     outcome.error = LoadError(
                         .limitExceeded, message: "the body is larger than \(bodyLimit) bytes, the limit of one answer; use 'portolan get'")
                     return .stopped

@@ -43,7 +43,7 @@ import Testing
         let server = try ScriptedServer([.receiveHead, .send(Array(head.utf8) + [0xE9] + Array(rest.utf8))])
         let answer = try answer(["id": 1, "url": server.url("/#f")])
         #expect(answer["status"] as? Int == 404)
-        #expect(answer["url"] as? String == server.url("/"))
+        #expect(answer["url"] as? String == server.url("/#f"))
         #expect(answer["source"] as? String == "network")
         #expect(answer["body"] as? String == "\u{0}\u{1}" && answer["bodyBase64"] is NSNull)
         let headers = try #require(answer["headers"] as? [[String]])
@@ -89,6 +89,54 @@ import Testing
         let nowhere = try ScriptedServer(ScriptedServer.answer("302 Found", ["Location: http://h:99999/"]))
         #expect(code(try answer(["url": nowhere.url()])) == "badRedirect")
         #expect(try answer(["url": nowhere.url(), "redirect": "manual"])["status"] as? Int == 302)
+    }
+
+    @Test(arguments: [
+        ("/#a", "/b", "/b#a"), ("/#a", "/b#b", "/b#b"), ("/#a", "/b#", "/b#"), ("/", "/b#b", "/b#b"), ("/", "/b", "/b"),
+        ("/#%41%20b", "b?c", "/b?c#%41%20b"),
+    ])
+    func theFragmentWithWhichTheLoadEndedIsTold(start: String, location: String, end: String) throws {
+        let server = try ScriptedServer(
+            ScriptedServer.answer("302 Found", ["Location: \(location)"]), ScriptedServer.answer("200 OK", [], "b"))
+        #expect(try answer(["url": server.url(start)])["url"] as? String == server.url(end))
+    }
+
+    @Test func aFragmentIsInheritedOverEachRedirect() throws {
+        let server = try ScriptedServer(
+            ScriptedServer.answer("301 Moved", ["Location: /b"]), ScriptedServer.answer("307 Moved", ["Location: c"]),
+            ScriptedServer.answer("200 OK", [], "c"))
+        #expect(try answer(["url": server.url("/#a")])["url"] as? String == server.url("/c#a"))
+        let manual = try ScriptedServer(ScriptedServer.answer("301 Moved", ["Location: /b#b"]))
+        #expect(try answer(["url": manual.url("/#a"), "redirect": "manual"])["url"] as? String == manual.url("/#a"))
+    }
+
+    @Test func allPartsAreAnswered() throws {
+        let first = "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: image/png\r\n"
+        let body = first + "X: 1\r\n\r\n\u{0}\r\n--b\r\n\r\nthree\r\n--b--\r\n"
+        let type = "Content-Type: multipart/x-mixed-replace; boundary=b"
+        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [type], body))
+        let answer = try answer(["url": server.url()])
+        let parts = try #require(answer["parts"] as? [[String: Any]])
+        #expect(parts.map { $0["body"] as? String } == ["one", "\u{0}", "three"])
+        #expect(parts.first?["bodyBase64"] is NSNull && parts.count == 3)
+        #expect((parts.dropFirst().first?["headers"] as? [[String]])?.contains(["x", "1"]) == true)
+        #expect(answer["body"] as? String == "three" && answer["error"] is NSNull && answer["status"] as? Int == 200)
+        let single = try ScriptedServer(ScriptedServer.answer("200 OK", [], "one"))
+        #expect(try self.answer(["url": single.url()]).keys.contains("parts") == false)
+        let cut = try ScriptedServer(ScriptedServer.cutShort(first + "\r\nhalf", of: 900, [type]))
+        let broken = try self.answer(["url": cut.url()])
+        #expect(code(broken) == "truncated" && broken["body"] is NSNull)
+        #expect((broken["parts"] as? [[String: Any]])?.map { $0["body"] as? String } == ["one"])
+    }
+
+    @Test func withoutACacheNothingIsLoadedFromItOnly() throws {
+        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "b"))
+        for url in [server.url(), "data:,x", "file:///etc/hostname"] {
+            let answer = try answer(["url": url, "cache": "only-if-cached"])
+            #expect(code(answer) == "notOffered" && answer["body"] is NSNull && answer["status"] is NSNull)
+        }
+        #expect(server.connections.isEmpty)
+        #expect(try self.answer(["url": server.url(), "cache": "force-cache"])["body"] as? String == "b")
     }
 
     @Test func aLoadEndsAtItsTime() throws {

@@ -14,7 +14,7 @@ import Testing
         (
             #"{"id":7,"url":"data:,Hello#f"}"#,
             #"{"id":7,"status":200,"headers":[["content-type","text/plain;charset=US-ASCII"]],"body":"Hello","bodyBase64":null,"#
-                + #""url":"data:,Hello","source":"network","interim":[],"trailers":[],"error":null}"#
+                + #""url":"data:,Hello#f","source":"network","interim":[],"trailers":[],"error":null}"#
         ),
         (
             #"{"id":"a","url":"data:;base64,/w==","op":"load"}"#,

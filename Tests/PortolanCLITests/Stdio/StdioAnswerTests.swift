@@ -20,7 +20,24 @@ import Testing
         #expect(answer(for: data)["headers"] == [["content-type", "text/plain;charset=US-ASCII"]])
     }
 
-    @Test func theURLHasNoCredentials() throws {
-        #expect(answer(for: Response(url: try URLRecord(parsing: "x://user:secret@h/a#f")))["url"] == "x://h/a")
+    @Test func theURLHasItsFragmentAndNoCredentials() throws {
+        #expect(answer(for: Response(url: try URLRecord(parsing: "x://user:secret@h/a#f")))["url"] == "x://h/a#f")
+        #expect(answer(for: Response(url: try URLRecord(parsing: "x://h/a#")))["url"] == "x://h/a#")
+    }
+
+    @Test func allPartsThatAreWholeAreTold() throws {
+        let response = Response(url: try URLRecord(parsing: "x://h/"), mimeType: .plainText)
+        var outcome = StdioOutcome(response: response, body: Array("c".utf8))
+        #expect(StdioAnswer.load(id: .null, outcome)["parts"] == nil)
+        outcome.earlierParts = ["a", "b"].map { StdioOutcome.Part(response: response, body: Array($0.utf8)) }
+        func bodies() -> [JSONValue?] {
+            guard case .array(let parts)? = StdioAnswer.load(id: .null, outcome)["parts"] else { return [] }
+            return parts.map { $0["body"] }
+        }
+        #expect(bodies() == ["a", "b", "c"])
+        #expect(StdioAnswer.load(id: .null, outcome)["body"] == "c")
+        outcome.error = LoadError(.truncated, message: "x")
+        #expect(bodies() == ["a", "b"])
+        #expect(StdioAnswer.load(id: .null, outcome)["body"] == .null)
     }
 }
