@@ -42,9 +42,10 @@ extension JSONValue {
     /// Milliseconds with three digits after the point.
     package static func milliseconds(_ time: Duration) -> JSONValue {
         let (seconds, attoseconds) = time.components
-        let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
-        let fraction = String(microseconds % 1000)
-        return .number("\(microseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)")
+        let microseconds = Int128(seconds) * 1_000_000 + Int128(attoseconds / 1_000_000_000_000)
+        let (whole, fraction) = microseconds.magnitude.quotientAndRemainder(dividingBy: 1000)
+        let digits = String(fraction)
+        return .number("\(microseconds < 0 ? "-" : "")\(whole).\(String(repeating: "0", count: 3 - digits.count))\(digits)")
     }
 }
 

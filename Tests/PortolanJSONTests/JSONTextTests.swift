@@ -22,7 +22,11 @@ import Testing
         #expect(!value.bytes.contains(0x0A))
     }
 
-    @Test(arguments: [(Duration.zero, "0.000"), (.microseconds(1), "0.001"), (.microseconds(12_345), "12.345"), (.seconds(2), "2000.000")])
+    @Test(arguments: [
+        (Duration.zero, "0.000"), (.microseconds(1), "0.001"), (.microseconds(12_345), "12.345"), (.seconds(2), "2000.000"),
+        (.microseconds(-390), "-0.390"), (.microseconds(-39), "-0.039"), (.microseconds(-12_345), "-12.345"), (.seconds(-2), "-2000.000"),
+        (.nanoseconds(-1), "0.000"), (.seconds(Int64.min), "-9223372036854775808000.000"),
+    ])
     func timesAreMilliseconds(time: Duration, text: String) {
         #expect(JSONValue.milliseconds(time) == .number(text))
     }

@@ -4,14 +4,18 @@ extension Duration {
     /// Milliseconds with one digit after the point.
     var milliseconds: String {
         let (seconds, attoseconds) = components
-        let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000
-        return "\(tenths / 10).\(tenths % 10)"
+        let tenths = Int128(seconds) * 10_000 + Int128(attoseconds / 100_000_000_000_000)
+        return Self.text(tenths)
     }
 
     /// Seconds, with one digit after the point where there are such.
     var secondsText: String {
         let (seconds, attoseconds) = components
-        let tenths = attoseconds / 100_000_000_000_000_000
-        return tenths == 0 ? "\(seconds)" : "\(seconds).\(tenths)"
+        let tenths = Int128(seconds) * 10 + Int128(attoseconds / 100_000_000_000_000_000)
+        return tenths % 10 == 0 ? "\(seconds)" : Self.text(tenths)
+    }
+
+    private static func text(_ tenths: Int128) -> String {
+        "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)"
     }
 }
