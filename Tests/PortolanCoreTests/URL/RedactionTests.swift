@@ -12,6 +12,9 @@ import Testing
         ("gzip:gzip:echo://user:secret@host/", "gzip:gzip:echo://host/"),
         ("gzip:HTTP:user:secret@host/", "gzip:HTTP:host/"), ("gzip:http:\\/user:secret@host\\b", "gzip:http:\\/host\\b"),
         ("gzip:http://us@er:sec@ret@host", "gzip:http://host"), ("gzip://user:secret@host/", "gzip://host/"),
+        ("http://h/?next=http://user:secret@host/&x=1", "http://h/?next=http://host/&x=1"),
+        ("gzip: http:us er:secret@host/", "gzip: http:host/"),
+        ("x:y:http:\\\\us\"<er:secret@host", "x:y:http:\\\\host"), ("gzip:x://us\\er:secret@host/", "gzip:x://host/"),
         // None of these holds any.
         ("gzip:http://host/@scope/a.gz?to=me@host", "gzip:http://host/@scope/a.gz?to=me@host"), ("mailto:me@host", "mailto:me@host"),
         ("data:,http://me@host/", "data:,http://me@host/"), ("gzip:data:,me@host", "gzip:data:,me@host"),

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import PortolanCore
+
+/// Passwords are found in every form of a URL that the parser takes for one.
+@Suite(.timeLimit(.minutes(1))) struct UserInformationTests {
+    @Test(arguments: [
+        ("//us er:secret@host/a", "//host/a"), ("//us\ter:secret@host", "//host"), ("//us\"er:secret@host/", "//host/"),
+        ("//us<er>:secret@host/", "//host/"), ("0;url=http:/user:secret@h/", "0;url=http:/h/"),
+        ("<http:user:secret@h/>; rel=x", "<http:h/>; rel=x"),
+        ("http:\\\\user:secret@h\\x", "http:\\\\h\\x"), ("  HtTpS:user:secret@h  ", "  HtTpS:h  "),
+        ("ht\ntp:/user:secret@h/", "ht\ntp:/h/"),
+        ("\\/user:secret@h/", "\\/h/"), ("////user:secret@h/", "////h/"), ("x://us\\er:secret@h/", "x://h/"),
+        ("http://u@a:secret@h/", "http://h/"),
+        ("ws://u:secret@h, wss:u:secret@i, ftp:/u:secret@j", "ws://i, ftp:/j"),
+        ("<http://a>, <http:/u:secret@h/>", "<http://a>, <http:/h/>"),
+        ("<http://a/>, <//u:secret@h/>, <http://b/>", "<http://a/>, <//h/>, <http://b/>"), ("http://u%40:sec%2Fret@h/", "http://h/"),
+        ("http://[u:secret@h/", "http://h/"), ("http://u:secret@no host/", "http://no host/"), ("xhttp:u:secret@h", "xhttp:h"),
+        ("http:/us\u{E9}r:secr\u{E9}t@h/", "http:/h/"), ("http://secret@h", "http://h"),
+    ])
+    func userInformationIsRemoved(text: String, shown: String) {
+        #expect(UserInformation.removed(from: text, includingReferences: true) == shown)
+    }
+
+    @Test(arguments: [
+        "/home/@me", "http://h/@me", "http://h/?to=a@b", "http://h#a@b", "mailto:me@h", "me@h", "file:///a@b", "a // b", "http:", "http://",
+        "@", "//@h",
+        "http://h\\@x", "x:y@z", "https", "://a@b",
+    ])
+    func otherTextStays(text: String) {
+        #expect(UserInformation.removed(from: text) == text)
+    }
+
+    @Test func slashesAloneBeginNoURLInAMessage() {
+        #expect(UserInformation.removed(from: "'/tmp//me@home/x' is there") == "'/tmp//me@home/x' is there")
+    }
+
+    /// As long as a header section may be.
+    @Test(arguments: ["http:", "//@", "http://@", "x://@", "a:", "//", "http:a@", "\\\\a", ":", "x://a\\@"])
+    func hostileTextsTakeNoLongerThanTheirLength(piece: String) {
+        let text = String(repeating: piece, count: 30_000 / piece.utf8.count)
+        #expect(!UserInformation.removed(from: text + "http://u:secret@h/", includingReferences: true).contains("secret"))
+    }
+}
