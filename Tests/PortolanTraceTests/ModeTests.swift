@@ -140,10 +140,10 @@ import Testing
     @Test(arguments: Recording.Form.allCases) func whoTheCallerIsIsNotInTheFile(form: Recording.Form) throws {
         let values = [
             ("location", "http://me:hidden@h/there", "http://h/there"), ("location", "//me:hidden@h/there", "//h/there"),
-            ("content-location", "http://me:hid@den@h/", "http://h/"), ("referer", "https://me:hidden@h", "https://h/"),
+            ("content-location", "http://me:hid@den@h/", "http://h/"), ("referer", "https://me:hidden@h", "https://h"),
             ("link", "<http://a/>, <http://me:hidden@h/x>; rel=next, <//me:hidden@i>", "<http://a/>, <http://h/x>; rel=next, <//i>"),
             ("refresh", "5; url=http://me:hidden@h/", "5; url=http://h/"), ("location", "/home/@me", "/home/@me"),
-            ("location", "http://h/?to=a@b", "http://h/?to=a@b"), ("x-mark", "http://a@h/", "http://a@h/"), ("set-cookie2", "hidden", nil),
+            ("location", "http://h/?to=a@b", "http://h/?to=a@b"), ("x-mark", "http://a@h/", "http://h/"), ("set-cookie2", "hidden", nil),
             ("cookie2", "hidden", nil),
         ]
         var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "x:y"), began: 0))

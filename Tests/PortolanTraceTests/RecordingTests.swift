@@ -53,7 +53,7 @@ import Testing
         (archive(#"{"request":{"method":"G T","url":"http://h/"}}"#), "entry 1, request.method (line 2:22) is no method"),
         (archive(#"{"request":{"method":"GET","url":"nothing"}}"#), "entry 1, request.url (line 2:34) is no URL"),
         (archive(#"{\#(request),"response":{"status":"200"}}"#), "entry 1, response.status (line 2:68) has to be a number"),
-        (archive(#"{\#(request),"response":{"status":99}}"#), "response.status (line 2:68) has to be 0 or a status from 100 to 999"),
+        (archive(#"{\#(request),"response":{"status":99}}"#), "response.status (line 2:68) has to be a status from 0 to 999"),
         (archive(#"{\#(request),"response":{"status":20.5}}"#), "has to be a whole number"),
         (archive(#"{\#(request),"response":{"status":200,"headers":[{"value":""}]}}"#), "lacks 'name'"),
         (archive(#"{\#(request),"response":{"status":200,"content":{"text":"?","encoding":"base64"}}}"#), "is no base64"),
@@ -84,6 +84,65 @@ import Testing
     func whatIsWrongIsSaidWithItsPlace(text: String, words: String) {
         let error = #expect(throws: RecordingError.self) { try Recording(parsing: Array(text.utf8)) }
         #expect(error?.description.contains(words) == true, "\(error?.description ?? "no error")")
+    }
+
+    /// One that is wrong does not lose the others, and stays in the file.
+    @Test(arguments: [
+        (
+            #"{"log":{"entries":[{"request":{"method":"GET","url":"http://h/1"},"response":{"status":200}},7,{"request":{"method":"GET","url":"http://h/2"},"response":{"status":1000}},{"request":{"method":"GET","url":"http://h/3"},"response":{"status":204}}]}}"#,
+            ["entry 2 (line 1:94) has to be an object", "entry 3, response.status (line 1:164) has to be a status from 0 to 999"]
+        ),
+        (
+            #"{"loads":[{"events":[{"event":"started","url":"http://h/1","method":"GET"},{"event":"response"},{"event":"finished"}]},{"events":[{"event":"data"}]},{"events":[{"event":"started","url":"http://h/3","method":"GET"},{"event":"response"},{"event":"finished"}]}]}"#,
+            ["load 2, events[0] (line 1:131) stands where no load has begun, or after its end"]
+        ),
+    ])
+    func anEntryThatCannotBeReadIsPassedOver(text: String, problems: [String]) throws {
+        let recording = try Recording(parsing: Array(text.utf8))
+        #expect(recording.exchanges.map(\.url.description) == ["http://h/1", "http://h/3"])
+        #expect(recording.problems.map(\.description) == problems)
+        #expect(recording.bytes(as: try #require(recording.form)) == Array(text.utf8) + [0x0A])
+    }
+
+    @Test(arguments: Recording.Form.allCases, [0, 1, 42, 99, 100, 999]) func eachStatusThatAServerMaySendIsRead(
+        form: Recording.Form, code: Int
+    ) throws {
+        var (recording, exchange) = (Recording(), Exchange(.get, try URLRecord(parsing: "http://h/"), began: 0))
+        exchange.note(.response(Response(url: exchange.url, status: .init(code: code, reasonPhrase: "X"))), at: .zero)
+        exchange.note(.finished, at: .zero)
+        recording.add(exchange)
+        let read = try #require(try Recording(parsing: recording.bytes(as: form)).exchanges.first)
+        #expect(read.response?.status?.code == code && read.response?.status?.reasonPhrase == "X" && read.gap == nil)
+    }
+
+    /// Nobody could say which is meant.
+    @Test(arguments: [
+        #"{"log":{"entries":[],"entries":[]}}"#, #"{"log":{"entries":[]},"log":{"entries":[]}}"#, #"{"loads":[],"loads":[]}"#,
+        #"{"log":{"entries":[],"\u0065ntries":null}}"#,
+    ])
+    func aListThatStandsTwiceIsRefused(text: String) {
+        let error = #expect(throws: RecordingError.self) { try Recording(parsing: Array(text.utf8)) }
+        #expect(error?.description.hasSuffix("keep one") == true, "\(error?.description ?? "no error")")
+    }
+
+    /// What another process has added meanwhile is not added again.
+    @Test func whatOthersHaveAddedIsMerged() throws {
+        func exchange(_ url: String) throws -> Exchange {
+            var exchange = Exchange(.get, try URLRecord(parsing: url), began: 0)
+            exchange.note(.response(Response(url: exchange.url)), at: .zero)
+            exchange.note(.finished, at: .zero)
+            return exchange
+        }
+        var recording = Recording()
+        for url in ["x:known", "x:others"] { recording.add(try exchange(url)) }
+        recording.add([try exchange("x:known"), try exchange("x:others"), try exchange("x:own")], besidesFirst: 1)
+        #expect(recording.exchanges.map(\.url.description) == ["x:known", "x:others", "x:known", "x:own"])
+    }
+
+    /// RFC 3339 has no sign before the fraction.
+    @Test(arguments: [(-0.5, "1969-12-31T23:59:59.500Z"), (0.25, "1970-01-01T00:00:00.250Z")])
+    func timesBefore1970AreWritten(time: Double, text: String) {
+        #expect(time.timestamp == text && Double(timestamp: text) == time)
     }
 
     @Test func fieldsOfABrowserAreThoseThatCame() throws {

@@ -48,7 +48,7 @@ struct GetCommand: ParsableCommand {
         setup.configuration.timeouts.idle = nil
         let loader = setup.loader
 
-        let trace = output.trace.flatMap { TraceFile($0) }
+        let trace = output.trace.flatMap { [keeps = self.loader.replay.keepsSecrets] in TraceFile($0, keepsSecrets: keeps) }
         let body = Result { () throws(Failure) in try request.body() }
         var first: Failure?
         for url in urls {

@@ -22,7 +22,9 @@ final class GetLoad: LoadDelegate {
     private let refusesBadStatus: Bool
     private let passwords: [PasswordAnswer]
     private let decideRetry: @Sendable (Setback) -> RetrySchedule.Decision
-    private let start = MonotonicTime.now
+    private let start: Duration
+    /// When this try began, since ``start``.
+    private let began: Duration
     private let monitor = Monitor(State())
 
     /// A failure that is no failure yet.
@@ -31,9 +33,12 @@ final class GetLoad: LoadDelegate {
         let wait: Duration
     }
 
-    /// - Parameter decideRetry: whether there is another try; asked at most once, when it is known why this one fails.
+    /// - Parameters:
+    ///   - start: when the first try began.
+    ///   - decideRetry: whether there is another try; asked at most once, when it is known why this one fails.
     init(
         output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: [PasswordAnswer] = [],
+        since start: Duration = MonotonicTime.now,
         decideRetry: @escaping @Sendable (Setback) -> RetrySchedule.Decision = { _ in .giveUp(reason: nil) }
     ) {
         self.output = output
@@ -41,6 +46,8 @@ final class GetLoad: LoadDelegate {
         self.includesHead = includesHead
         self.refusesBadStatus = refusesBadStatus
         self.passwords = passwords
+        self.start = start
+        began = MonotonicTime.now - start
         self.decideRetry = decideRetry
     }
 
@@ -87,13 +94,13 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         attempt { () throws(Failure) in
+            try tell(.response(response))
             if let setback = Setback(response, now: SystemTime.secondsSince1970), prepareRetry(after: setback) {
                 throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
             }
             if refusesBadStatus, let status = response.status, status.code >= 400 {
                 throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(status.line)")
             }
-            try tell(.response(response))
             try output.begin(response)
             if includesHead { try output.write(HeadText(response).text(forTerminal: output.isTerminal)) }
         }
@@ -144,7 +151,7 @@ final class GetLoad: LoadDelegate {
         let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
         if failure == nil, let setback = error.flatMap(Setback.init) { _ = prepareRetry(after: setback) }
         // A failure here is one of telling; the load's own is the one to be told.
-        if !task.metrics.timings.isEmpty { _ = attempt { () throws(Failure) in try tell(.metrics(task.metrics)) } }
+        if !task.metrics.timings.isEmpty { _ = attempt { () throws(Failure) in try tell(.metrics(task.metrics, since: began)) } }
         let outcome: Result<Void, Failure>
         if let failure = failure ?? error.map({ Failure($0) }) {
             output.abandon()

@@ -33,7 +33,7 @@ final class GetSession: Sendable {
             var load: GetLoad?
             do throws(Failure) {
                 let body = try body.get()
-                let new = try makeLoad(url, sending: body, with: command, observers) { [schedule] setback in
+                let new = try makeLoad(url, sending: body, with: command, observers, since: start) { [schedule] setback in
                     let decision = schedule.decide(after: setback, elapsed: MonotonicTime.now - start)
                     guard case .wait = decision, body?.isSpent == true else { return decision }
                     return .giveUp(reason: "what was sent can be read only once")
@@ -43,7 +43,9 @@ final class GetSession: Sendable {
                 try run(new.load, new.request, on: loader)
                 return nil
             } catch {
-                if interruption == nil, let retry = load?.retry, prepare(retry, after: error, schedule, command, observers) {
+                if interruption == nil, let retry = load?.retry,
+                    prepare(retry, after: error, schedule, command, observers, at: MonotonicTime.now - start)
+                {
                     schedule.begin()
                     continue
                 }
@@ -53,7 +55,7 @@ final class GetSession: Sendable {
     }
 
     private func makeLoad(
-        _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver],
+        _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver], since start: Duration,
         decideRetry: @escaping @Sendable (Setback) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(for: url, sending: body)
@@ -62,7 +64,7 @@ final class GetSession: Sendable {
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
             refusesBadStatus: command.output.refusesBadStatus && command.output.continuationPoint == nil,  // which judges for itself
-            passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 },
+            passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 }, since: start,
             decideRetry: decideRetry)
         return (load, request)
     }
@@ -77,10 +79,11 @@ final class GetSession: Sendable {
     ///
     /// - Returns: whether it may begin: not after a signal.
     private func prepare(
-        _ retry: GetLoad.Retry, after failure: Failure, _ schedule: RetrySchedule, _ command: GetCommand, _ observers: [any LoadObserver]
+        _ retry: GetLoad.Retry, after failure: Failure, _ schedule: RetrySchedule, _ command: GetCommand, _ observers: [any LoadObserver],
+        at time: Duration
     ) -> Bool {
         do throws(Failure) {
-            for observer in observers { try observer.observe(.retrying(failure, after: retry.wait, rest: schedule.rest), at: .zero) }
+            for observer in observers { try observer.observe(.retrying(failure, after: retry.wait, rest: schedule.rest), at: time) }
         } catch {
             return false
         }

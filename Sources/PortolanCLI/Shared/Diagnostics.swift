@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanCore
 import Synchronization
 
 /// Standard error.
@@ -14,14 +15,14 @@ enum Diagnostics {
         Self.level.store(level, ordering: .relaxed)
     }
 
-    /// `portolan: ` and the message, on exactly one line.
+    /// `portolan: ` and the message, on exactly one line, without passwords in URLs: some messages are a plugin's.
     static func report(_ message: String) {
         tell(message, at: .errors)
     }
 
     private static func tell(_ message: String, at level: Level) {
         guard Self.level.load(ordering: .relaxed).rawValue >= level.rawValue else { return }
-        write("portolan: \(PlainText.line(message))\n")
+        write("portolan: \(PlainText.line(UserInformation.removed(from: message)))\n")
     }
 
     /// What is worth knowing and ends nothing.

@@ -66,10 +66,11 @@ struct FileTraits {
     /// Under another owner or group the setuid, setgid and sticky bits would mean something else, and the permissions of the group would be
     /// for others: they are left out. Capabilities belong to the old contents; write(2), too, takes them away.
     ///
+    /// - Parameter isPrivate: the new file is its owner's alone, with the permissions 0600 and no access control list.
     /// - Returns: what the file could not be given, in words.
-    func give(to file: Descriptor) throws(SystemError) -> [String] {
+    func give(to file: Descriptor, isPrivate: Bool) throws(SystemError) -> [String] {
         var lost: [String] = []
-        var permissions = permissions
+        var permissions = isPrivate ? 0o600 : permissions
         let kept = FileSystem.setOwner(owner, group, of: file)
         if !kept.owner { lost.append("owner \(owner)") }
         if !kept.group {
@@ -84,6 +85,7 @@ struct FileTraits {
         try FileSystem.removeAttribute(Self.accessList, of: file)
         for attribute in attributes where !Self.ofContents.contains(attribute.text) {
             let isAccessList = attribute.text == Self.accessList
+            if isAccessList, isPrivate { continue }
             // The entry for the owning group would be for another one.
             if attribute.text != Self.capabilities, !isAccessList || kept.group, Self.set(attribute, of: file) { continue }
             lost.append(isAccessList ? "the access control list" : "the attribute '\(attribute.text)'")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
+import PortolanCore
 
 /// The log of loaders and plugins, on standard error where a person asked for it; elsewhere an error is one line and nothing else.
 struct LogLines: LogHandler {
@@ -24,6 +25,6 @@ struct LogLines: LogHandler {
     func log(event: LogEvent) {
         let all = metadata.merging(event.metadata ?? [:]) { $1 }
         let details = all.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-        Diagnostics.write("\(PlainText.line("* \(event.level): \(event.message)\(details)"))\n")
+        Diagnostics.write("\(PlainText.line(UserInformation.removed(from: "* \(event.level): \(event.message)\(details)")))\n")
     }
 }

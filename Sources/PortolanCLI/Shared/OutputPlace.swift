@@ -50,9 +50,11 @@ struct OutputPlace: ExpressibleByArgument, Sendable {
     }
 
     /// Writes all of it at once.
-    func write(_ bytes: [UInt8]) throws(Failure) {
+    ///
+    /// - Parameter isPrivate: only the owner may read a file that is written.
+    func write(_ bytes: [UInt8], isPrivate: Bool) throws(Failure) {
         switch try kind.get() {
-        case .file: try PartialFile.write(bytes, to: path)
+        case .file: try PartialFile.write(bytes, to: path, isPrivate: isPrivate)
         case .stream(let target):
             do throws(SystemError) {
                 let descriptor = try target.open()

@@ -18,13 +18,17 @@ struct PartialFile: Sendable {
     let path: String
     private let finalPath: String
     private let collision: Collision
+    private let isPrivate: Bool
     /// What the file in whose place this one comes has beside its contents.
     private let replaced: FileTraits?
 
-    /// - Parameter target: where the file shall be in the end: a regular file, or nothing yet.
-    init(for target: String, collision: Collision) throws(Failure) {
+    /// - Parameters:
+    ///   - target: where the file shall be in the end: a regular file, or nothing yet.
+    ///   - isPrivate: nobody but the owner may read it, also where it replaces a file that others may read.
+    init(for target: String, collision: Collision, isPrivate: Bool = false) throws(Failure) {
         finalPath = collision == .replaces ? try Self.destination(of: target) : target
         self.collision = collision
+        self.isPrivate = isPrivate
         let kind = FileSystem.kind(at: finalPath)
         guard kind == nil || collision == .replaces else { throw Self.exists(target) }
         path = Self.temporaryPath(beside: finalPath)
@@ -37,7 +41,7 @@ struct PartialFile: Sendable {
         do throws(SystemError) {
             replaced = if case .regular = kind { try FileTraits(ofFileAt: finalPath) } else { nil }
             // Nobody else reads it before it has the permissions of the old one.
-            descriptor = try FileSystem.create(path, mode: replaced == nil ? 0o666 : 0o600)
+            descriptor = try FileSystem.create(path, mode: replaced == nil && !isPrivate ? 0o666 : 0o600)
         } catch {
             throw Failure(.writeFailed, "cannot create a file beside '\(target)': \(error)")
         }
@@ -56,7 +60,7 @@ struct PartialFile: Sendable {
     func complete() throws(Failure) {
         let lost: [String]
         do throws(SystemError) {
-            lost = try replaced?.give(to: descriptor) ?? []
+            lost = try replaced?.give(to: descriptor, isPrivate: isPrivate) ?? []
             try descriptor.close()
             if collision == .fails { try reserveFinalPath() }
             try FileSystem.move(path, to: finalPath)
@@ -82,8 +86,8 @@ struct PartialFile: Sendable {
     }
 
     /// Writes a whole file, in the place of one that is there.
-    static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
-        let file = try PartialFile(for: path, collision: .replaces)
+    static func write(_ bytes: [UInt8], to path: String, isPrivate: Bool = false) throws(Failure) {
+        let file = try PartialFile(for: path, collision: .replaces, isPrivate: isPrivate)
         do throws(SystemError) {
             try file.descriptor.write(all: bytes)
         } catch {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Portolan
 import PortolanCore
 import PortolanTrace
 
@@ -10,19 +9,23 @@ final class ReplayFile: Sendable {
     private let path: String
     private let mode: ReplayHandler.Mode
     private let form: Recording.Form
-    /// How many answers stand in the file.
+    private let keepsSecrets: Bool
+    /// How many answers stood in the file when it was read.
     private let count: Int
 
     /// - Throws: where the file is missing in a mode that needs it, is no recording, or is to be written and can't be.
-    init(_ path: String, mode: ReplayHandler.Mode, speed: Double?) throws(Failure) {
+    init(_ path: String, mode: ReplayHandler.Mode, speed: Double?, keepsSecrets: Bool = false) throws(Failure) {
         var recording = Recording()
         if mode == .strict || (mode == .fill && FileSystem.kind(at: path) != nil) { recording = try Self.read(path) }
+        for problem in recording.problems.prefix(3) { Diagnostics.warn("--replay: '\(path)': \(problem); it is passed over") }
+        if recording.problems.count > 3 { Diagnostics.warn("--replay: '\(path)': \(recording.problems.count - 3) more can't be read") }
         let named = Recording.Form.allCases.first { path.lowercased().hasSuffix(".\($0.rawValue)") }
         guard let form = recording.form ?? named else {
             throw Failure(.usage, "--replay: the name of '\(path)', which is to be written, has to end in .har or .json")
         }
         if mode != .strict { try Self.probe(path) }
-        (self.path, self.mode, self.form, count) = (path, mode, form, mode == .record ? 0 : recording.count)
+        (self.path, self.mode, self.form, self.keepsSecrets) = (path, mode, form, keepsSecrets)
+        count = mode == .record ? 0 : recording.count
         handler = ReplayHandler(recording, mode: mode, speed: speed)
     }
 
@@ -31,7 +34,7 @@ final class ReplayFile: Sendable {
         guard case .success(.file) = OutputPlace(argument: path).kind else {
             throw Failure(.writeFailed, "--replay: '\(path)' is no regular file, and a recording is replaced as a whole; name one")
         }
-        let file = try PartialFile(for: path, collision: .replaces)
+        let file = try PartialFile(for: path, collision: .replaces, isPrivate: true)
         file.discard()
         // `try?` because nothing was written.
         try? file.descriptor.close()
@@ -59,6 +62,29 @@ final class ReplayFile: Sendable {
         if mode == .record, !recording.hasAnswers, FileSystem.kind(at: path) != nil {
             return Diagnostics.warn("--replay: nothing was answered; '\(path)' stays as it was")
         }
-        try PartialFile.write(recording.bytes(as: form), to: path)
+        guard mode == .fill else { return try write(recording) }
+        let lock = FolderLock(ofFolderWith: path)
+        defer { lock?.release() }
+        if lock == nil { Diagnostics.warn("--replay: '\(path)' could not be locked; what other processes add to it now may be lost") }
+        try write(merged(recording))
+    }
+
+    /// What was loaded, added to what the file holds now: another process may have filled it meanwhile.
+    private func merged(_ recording: Recording) throws(Failure) -> Recording {
+        guard FileSystem.kind(at: path) != nil else { return recording }
+        var current = try Self.read(path)
+        current.add(recording.exchanges.dropFirst(count), besidesFirst: count)
+        return current
+    }
+
+    private func write(_ recording: Recording) throws(Failure) {
+        let file = recording.file(as: recording.form ?? form, keepingSecrets: keepsSecrets)
+        guard file.bytes.count <= Recording.largestFile else {
+            throw Failure(
+                .tooLarge,
+                "--replay: '\(path)' would have \(file.bytes.count) bytes, and \(Recording.largestFile) are the limit; it stays as it was")
+        }
+        if let omission = file.omission { Diagnostics.warn("--replay: '\(path)': \(omission)") }
+        try PartialFile.write(file.bytes, to: path, isPrivate: true)
     }
 }

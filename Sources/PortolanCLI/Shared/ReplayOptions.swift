@@ -24,6 +24,13 @@ struct ReplayOptions: ParsableArguments {
         help: ArgumentHelp("Answer in the recorded time, or so many times as fast; without it at once.", valueName: "factor"))
     var speed: Double?
 
+    @Flag(
+        name: .customLong("keep-secrets"),
+        help: ArgumentHelp(
+            "Keep in the files of --replay and --trace what looks like a secret by its name: fields (Authorization, Cookie, …), query parameters, "
+                + "members of forms and JSON. Passwords in URLs are left out all the same."))
+    var keepsSecrets = false
+
     private static func mode(_ name: String) throws -> ReplayHandler.Mode {
         guard let mode = ReplayHandler.Mode(rawValue: name) else { throw ValidationError("write strict, fill or record") }
         return mode
@@ -36,6 +43,6 @@ struct ReplayOptions: ParsableArguments {
 
     func open() throws(Failure) -> ReplayFile? {
         guard let path else { return nil }
-        return try ReplayFile(path, mode: mode ?? .strict, speed: speed)
+        return try ReplayFile(path, mode: mode ?? .strict, speed: speed, keepsSecrets: keepsSecrets)
     }
 }

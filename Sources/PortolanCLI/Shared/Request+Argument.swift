@@ -12,7 +12,9 @@ extension Request {
             guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error) }
             let path = FileSystem.resolved(argument) ?? argument
             let proposal = path.hasPrefix("/") ? "'file://\(PercentEncoding.encodePath(path))'" : "'file:///' and its path from the root"
-            throw Failure(error, message: "'\(argument)' is no URL; for a file, write \(proposal)")
+            throw Failure(
+                error,
+                message: "'\(UserInformation.removed(from: argument, includingReferences: true))' is no URL; for a file, write \(proposal)")
         }
     }
 }

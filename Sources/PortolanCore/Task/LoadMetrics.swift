@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
+
 /// When a load did what. ``timings`` has it by request and phase.
 public struct LoadMetrics: Hashable, Sendable {
     /// Time from the start of the load to each step that handlers reported, in order; each request that is sent brings its own. The first 1024.
@@ -15,6 +17,9 @@ public struct LoadMetrics: Hashable, Sendable {
     /// Where in ``steps`` each request ends.
     private(set) var ends: [TransferEnd] = []
 
+    /// The response after which the current request is sent again.
+    private var refusal: HTTPResponse?
+
     private static let limit = 1024
 
     package init() {}
@@ -27,6 +32,7 @@ public struct LoadMetrics: Hashable, Sendable {
     /// One request and its answer are over.
     struct TransferEnd: Hashable, Sendable {
         let report: TransferReport
+        let refusal: HTTPResponse?
         let time: Duration
         /// How many steps came before.
         let stepCount: Int
@@ -42,6 +48,12 @@ public struct LoadMetrics: Hashable, Sendable {
     }
 
     package mutating func note(_ report: TransferReport, at time: Duration) {
-        if ends.count < Self.limit { ends.append(TransferEnd(report: report, time: time, stepCount: steps.count)) }
+        guard ends.count < Self.limit else { return }
+        ends.append(TransferEnd(report: report, refusal: refusal.take(), time: time, stepCount: steps.count))
+    }
+
+    /// The request is sent again after `response`; the report of its transfer follows.
+    package mutating func note(refusal response: Response) {
+        refusal = response.status.map { HTTPResponse(status: $0, headerFields: response.fields) }
     }
 }

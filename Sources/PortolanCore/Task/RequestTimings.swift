@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import HTTPTypes
+
 /// How long each phase of one request took.
 ///
 ///     start ─ waiting ─┬─ nameLookUp ─ connecting ─ securing ─┬─ sending ─ answering ─ receiving ─ end
@@ -28,6 +30,8 @@ public struct RequestTimings: Hashable, Sendable {
     public private(set) var receiving: Duration?
     /// What went over the wire; `nil` where the load ended before the answer did, or no connection could be made.
     public let report: TransferReport?
+    /// The response after which the request was sent again: a 401 or 407 that a credential answered, or a 417. `nil` if the response was delivered.
+    public let refusal: HTTPResponse?
 
     /// From the request's start to its end.
     public var total: Duration? { end.map { $0 - start } }
@@ -40,17 +44,19 @@ extension LoadMetrics {
         var (start, first) = (Duration.zero, 0)
         for transfer in ends {
             let steps = steps[first..<transfer.stepCount]
-            timings.append(RequestTimings(steps, start: start, end: transfer.time, report: transfer.report))
+            timings.append(RequestTimings(steps, start: start, end: transfer.time, report: transfer.report, refusal: transfer.refusal))
             (start, first) = (transfer.time, transfer.stepCount)
         }
-        if first < steps.count { timings.append(RequestTimings(steps[first...], start: start, end: end, report: nil)) }
+        if first < steps.count { timings.append(RequestTimings(steps[first...], start: start, end: end)) }
         return timings
     }
 }
 
 extension RequestTimings {
-    fileprivate init(_ steps: ArraySlice<LoadMetrics.Step>, start: Duration, end: Duration?, report: TransferReport?) {
-        (self.start, self.end, self.report) = (start, end, report)
+    fileprivate init(
+        _ steps: ArraySlice<LoadMetrics.Step>, start: Duration, end: Duration?, report: TransferReport? = nil, refusal: HTTPResponse? = nil
+    ) {
+        (self.start, self.end, self.report, self.refusal) = (start, end, report, refusal)
         /// The last step before the request was sent.
         var ready = start
         var sent: Duration?

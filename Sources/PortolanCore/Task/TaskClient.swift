@@ -23,7 +23,7 @@ final class TaskClient: ProtocolClient {
     }
 
     func willResend(after response: Response) {
-        task.noteActivity()
+        task.noteActivity { metrics, _ in metrics.note(refusal: response) }
         task.tell(.resend(response))
     }
 

@@ -6,16 +6,18 @@ import PortolanJSON
 
 /// What only tells how the bytes came (steps, metrics, challenges, loads inside) is passed over, and so is what this release does not know.
 extension EventTrace {
-    static func exchanges(in document: Place) throws(Place.Problem) -> [Exchange] {
-        var exchanges: [Exchange] = []
+    static func exchanges(in document: Place) throws(Place.Problem) -> ReadEntries {
+        var entries = ReadEntries()
         for load in try document.required("loads").elements() {
-            // `try?` because nothing is played by the time of day.
-            let began = (try? load["began"]?.text()).flatMap { Double(timestamp: $0) } ?? 0
-            var reading = LoadReading(began: began)
-            for event in try load.required("events").elements() { try reading.read(event) }
-            exchanges += try reading.end(losing: try load["lostEvents"]?.count() ?? 0)
+            entries.read { () throws(Place.Problem) in
+                // `try?` because nothing is played by the time of day.
+                let began = (try? load["began"]?.text()).flatMap { Double(timestamp: $0) } ?? 0
+                var reading = LoadReading(began: began)
+                for event in try load.required("events").elements() { try reading.read(event) }
+                return try reading.end(losing: try load["lostEvents"]?.count() ?? 0)
+            }
         }
-        return exchanges
+        return entries
     }
 }
 
@@ -69,7 +71,8 @@ private struct LoadReading {
         let method = try event.required("method")
         guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is no method") }
         var exchange = Exchange(name, try event.required("url").url(), began: began + time / .seconds(1))
-        if let body = event["body"] { exchange.body = try body.base64() }
+        if let body = event["body"] { exchange.note(sent: .bytes(try body.base64())) }
+        if let digest = event["bodySHA256"] { exchange.note(sent: try digest.largeBody(of: event["bodyBytes"])) }
         begin(exchange, at: time)
     }
 
@@ -170,7 +173,7 @@ private struct LoadReading {
         if try event["event"]?.text() == "redirect" { response.url = url }
         response.fields = try event.listedFields()
         if let status = event["status"], let code = try status.count() {
-            guard (100...999).contains(code) else { throw status.problem("has to be a status from 100 to 999") }
+            guard (0...999).contains(code) else { throw status.problem("has to be a status from 0 to 999") }
             response.status = HTTPResponse.Status(code: code, reasonPhrase: try event["reason"]?.text() ?? "")
         }
         return response

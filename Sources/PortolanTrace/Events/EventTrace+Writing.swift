@@ -5,7 +5,7 @@ import HTTPTypes
 import PortolanCore
 package import PortolanJSON
 
-/// Exchanges as loads, without what says who the caller is, in the words of `get --json`, each with the time of day at which it began:
+/// Exchanges as loads in the words of `get --json`, each with the time of day at which it began:
 ///
 ///     {"creator":{"name":"Portolan","version":"0.1.0"},"loads":[
 ///         {"began":"2026-01-31T12:00:00.000Z","events":[{"event":"started","time":0.000,"url":"data:,x", …}, …],"lostEvents":0}]}
@@ -20,19 +20,7 @@ package enum EventTrace {
     ///   - events: lines of ``EventWords``.
     ///   - lostEvents: how many were left out at the end.
     package static func load(began: Double, events: [JSONValue], lostEvents: Int) -> JSONValue {
-        ["began": .string(began.timestamp), "events": .array(events.map(withoutCredentials)), "lostEvents": .integer(lostEvents)]
-    }
-
-    /// An event without the fields that say who the caller is.
-    private static func withoutCredentials(_ event: JSONValue) -> JSONValue {
-        guard case .object(let members) = event, case .array(let fields)? = event["headers"] else { return event }
-        let others = fields.compactMap { field -> JSONValue? in
-            guard case .array(let pair) = field, pair.count == 2, case (.string(let name), .string(let value)) = (pair[0], pair[1]) else {
-                return field
-            }
-            return FieldList.recordedValue(value, of: name).map { [.string(name), .string($0)] }
-        }
-        return .object(members.map { $0.isNamed("headers") ? JSONValue.Member(name: $0.name, value: .array(others)) : $0 })
+        ["began": .string(began.timestamp), "events": .array(events), "lostEvents": .integer(lostEvents)]
     }
 
     static func load(_ exchange: Exchange) -> JSONValue {
@@ -52,6 +40,10 @@ package enum EventTrace {
             .init(name: "handler", value: .null),
         ]
         if let body = exchange.body { members.append(.init(name: "body", value: .string(Data(body).base64EncodedString()))) }
+        if let digest = exchange.bodyDigest {
+            members.append(.init(name: "bodyBytes", value: .count(exchange.bodyLength)))
+            members.append(.init(name: "bodySHA256", value: .string(digest.text)))
+        }
         return .object(members)
     }
 

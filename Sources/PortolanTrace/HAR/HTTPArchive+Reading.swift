@@ -7,13 +7,19 @@ import PortolanJSON
 /// What programs that write such files leave out, or write otherwise, is read as they mean it: Chromium gives the cause of a failure as `_error` of the
 /// response, fields that repeat as one with line breaks, and those of HTTP/2 that begin with a colon; many files have no bodies.
 extension HTTPArchive {
-    static func exchanges(in document: Place) throws(Place.Problem) -> [Exchange] {
+    static func exchanges(in document: Place) throws(Place.Problem) -> ReadEntries {
         let log = try document.required("log")
         // Of the others it is not known that a comment is the reason of a failure, and that the text is the bytes that came.
         let isOwn = try log["creator"]?["name"]?.text() == "Portolan"
-        var exchanges: [Exchange] = []
-        for entry in try log.required("entries").elements() { exchanges.append(try exchange(entry, isOwn: isOwn)) }
-        return exchanges
+        var entries = ReadEntries()
+        for entry in try log.required("entries").elements() {
+            entries.read { () throws(Place.Problem) in
+                // Nobody got this answer.
+                if case .bool(true)? = entry["_repeated"]?.value { return [] }
+                return [try exchange(entry, isOwn: isOwn)]
+            }
+        }
+        return entries
     }
 
     private static func exchange(_ entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange {
@@ -30,7 +36,7 @@ extension HTTPArchive {
         if response.status != nil || isWhole || body.count > 0 {
             if let declared = body.declared { response.declare(declared) }
             response.settleLength(bodyCount: body.bytes.count, isWhole: isWhole, hasBody: exchange.method != .head)
-            if let target = try answer?.redirect(from: exchange.url, response) {
+            if let target = try answer?.redirect(from: exchange.url, response, isOwn: isOwn) {
                 exchange.note(.redirect(to: target, response), at: times.response)
             }
             exchange.note(.response(response), at: times.response)
@@ -47,6 +53,7 @@ extension HTTPArchive {
         let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because nothing is played by it
         var exchange = Exchange(method, try text.url(), began: began)
         exchange.fields = try request.fields(isOwn: isOwn)
+        if let digest = request["_bodySHA256"] { exchange.note(sent: try digest.largeBody(of: request["bodySize"])) }
         guard let data = request["postData"], let sent = data["text"] else { return exchange }
         let bytes = try sent.bytes(encoding: data["_encoding"] ?? data["encoding"])
         // What stands for bytes that are no text can't be told from others.

@@ -18,8 +18,9 @@ struct ArchivedBody {
 extension Place {
     func response(for url: URLRecord, isOwn: Bool) throws(Problem) -> Response {
         var response = Response(url: url)
-        if let status = self["status"], let code = try status.count(), code > 0 {
-            guard (100...999).contains(code) else { throw status.problem("has to be 0 or a status from 100 to 999") }
+        // 0 stands for none, unless a server has sent it.
+        if let status = self["status"], let code = try status.count(), code > 0 || self["_hasStatus"] != nil {
+            guard (0...999).contains(code) else { throw status.problem("has to be a status from 0 to 999") }
             response.status = HTTPResponse.Status(code: code, reasonPhrase: try self["statusText"]?.text() ?? "")
         }
         response.fields = try fields(isOwn: isOwn)
@@ -37,9 +38,11 @@ extension Place {
     }
 
     /// Where a redirect leads; `nil` where the response is none, or says so in a way that can't be read, which the loader judges.
-    func redirect(from url: URLRecord, _ response: Response) throws(Problem) -> URLRecord? {
+    ///
+    /// - Parameter isOwn: what is told is where it led, which its field without a password may not say.
+    func redirect(from url: URLRecord, _ response: Response, isOwn: Bool) throws(Problem) -> URLRecord? {
         let told = try self["redirectURL"]?.text() ?? ""
-        if case .url(let target) = RedirectTarget(of: response) { return target }
+        if !isOwn || told.isEmpty, case .url(let target) = RedirectTarget(of: response) { return target }
         // Without a status it is one of another protocol; with one the URL may be that of a Location that is no redirect.
         guard !told.isEmpty, response.status == nil || [301, 302, 303, 307, 308].contains(response.status?.code) else { return nil }
         do throws(URLSyntaxError) {

@@ -7,17 +7,17 @@ package import PortolanJSON
 
 /// Exchanges as HAR 1.2: an entry for each, those that were redirected among them. Where the protocol has no status it is 0.
 ///
-/// What says who the caller is (`Authorization`, `Cookie`, `Proxy-Authorization`, user information in URLs) is left out; the fields of a request are
-/// those that the caller gave it. Interim responses, trailers, the pieces of a body and all responses but the first are not kept. Members beside the standard's, as it allows them: `_error` is the code of a failure, whose message is the entry's comment; `_encoding` is
-/// `base64` where a body that was sent is no text; `_codings` are those that a body still carries.
+/// The fields of a request are those that the caller gave it. Interim responses, trailers, the pieces of a body and all responses but the first are not kept. Members beside the standard's, as it allows them: `_error` is the code of a failure, whose message is the entry's comment; `_encoding` is
+/// `base64` where a body that was sent is no text; `_codings` are those that a body still carries; `_bodySHA256` is the digest of a body that was too large
+/// to be kept; `_hasStatus` says that a status of 0 was sent; `_repeated` that the request was sent again after this answer, for which nobody plays it.
 ///
 /// Source: HTTP Archive 1.2 Spec (Jan Odvarko)
 package enum HTTPArchive {
-    package static func value(of exchanges: [Exchange]) -> JSONValue {
+    /// - Parameter entries: as ``entry(_:)`` makes them.
+    package static func document(_ entries: [JSONValue]) -> JSONValue {
         [
             "log": [
-                "version": "1.2", "creator": ["name": "Portolan", "version": .string(portolanVersion)],
-                "entries": .array(exchanges.map(entry)),
+                "version": "1.2", "creator": ["name": "Portolan", "version": .string(portolanVersion)], "entries": .array(entries),
             ]
         ]
     }
@@ -37,6 +37,7 @@ package enum HTTPArchive {
         if let address = report?.remoteAddress?.split(separator: ":").dropLast().joined(separator: ":") {
             members.append(.init(name: "serverIPAddress", value: .string(address.filter { $0 != "[" && $0 != "]" })))
         }
+        if exchange.wasRepeated { members.append(.init(name: "_repeated", value: .bool(true))) }
         switch exchange.moments.last?.event {
         case .failed(let error):
             members.append(.init(name: "_error", value: .string(error.name)))
@@ -68,6 +69,7 @@ package enum HTTPArchive {
             data += text(body, marking: "_encoding")
             members.append(.init(name: "postData", value: .object(data)))
         }
+        if let digest = exchange.bodyDigest { members.append(.init(name: "_bodySHA256", value: .string(digest.text))) }
         return .object(members)
     }
 
@@ -90,12 +92,19 @@ package enum HTTPArchive {
             content.append(.init(name: "_codings", value: .array(codings.map(JSONValue.string))))
         }
         if body.count < size { content.append(.init(name: "comment", value: .string("the first \(body.count) bytes"))) }
-        return [
-            "status": .integer(response?.status?.code ?? 0), "statusText": .string(response?.status?.reasonPhrase ?? ""),
-            "httpVersion": .string(version), "cookies": [], "headers": fields(response.map { FieldList(of: $0) } ?? FieldList([:])),
-            "content": .object(content), "redirectURL": .string(exchange.redirect?.redacted ?? ""), "headersSize": .integer(-1),
-            "bodySize": .integer(-1),
+        var members: [JSONValue.Member] = [
+            .init(name: "status", value: .integer(response?.status?.code ?? 0)),
+            .init(name: "statusText", value: .string(response?.status?.reasonPhrase ?? "")),
+            .init(name: "httpVersion", value: .string(version)),
+            .init(name: "cookies", value: []),
+            .init(name: "headers", value: fields(response.map { FieldList(of: $0) } ?? FieldList([:]))),
+            .init(name: "content", value: .object(content)),
+            .init(name: "redirectURL", value: .string(exchange.redirect?.redacted ?? "")),
+            .init(name: "headersSize", value: .integer(-1)),
+            .init(name: "bodySize", value: .integer(-1)),
         ]
+        if response?.status?.code == 0 { members.append(.init(name: "_hasStatus", value: .bool(true))) }
+        return .object(members)
     }
 
     /// Bytes as text where they are UTF-8, else in base64, which the member `marking` says.
@@ -107,10 +116,7 @@ package enum HTTPArchive {
     }
 
     private static func fields(_ list: FieldList) -> JSONValue {
-        .array(
-            list.pairs.compactMap { name, value in
-                FieldList.recordedValue(value, of: name).map { ["name": .string(name), "value": .string($0)] }
-            })
+        .array(list.pairs.map { ["name": .string($0.name), "value": .string($0.value)] })
     }
 
     /// In milliseconds; -1: the phase was not gone through.

@@ -37,11 +37,15 @@ package struct Exchange: Sendable {
     package var body: [UInt8]?
     /// How many bytes were sent; `nil`: not known.
     package var bodyLength: Int64? = 0
+    /// Of a body that is too large to be recorded.
+    package var bodyDigest: SHA256?
     /// Seconds since 1970.
     package var began: Double
     package var moments: [Moment] = []
     /// What went over the wire.
     package var timings: RequestTimings?
+    /// Whether the request was sent again after this answer (a 401, 407 or 417), which nobody got: it is written, and not played.
+    package var wasRepeated = false
 
     package init(_ method: HTTPRequest.Method, _ url: URLRecord, began: Double) {
         (self.method, self.url, self.began) = (method, url, began)
@@ -54,6 +58,32 @@ package struct Exchange: Sendable {
     }
 
     package mutating func note(_ event: Event, at time: Duration) { moments.append(Moment(event, at: time)) }
+
+    /// Moves the beginning, and leaves what happened at its time of day.
+    package mutating func begin(later delay: Duration) {
+        guard delay > .zero else { return }
+        began += delay / .seconds(1)
+        moments = moments.map { Moment($0.event, at: max(.zero, $0.time - delay)) }
+    }
+
+    /// What a request sent, where it is known.
+    package mutating func note(sent: SentBody) {
+        switch sent {
+        case .bytes(let bytes): (body, bodyLength) = (bytes, Int64(bytes.count))
+        case .large(let length, let digest): (bodyLength, bodyDigest) = (length, digest)
+        case .unread: break
+        }
+    }
+
+    /// The exchange without the bytes of bodies: how many there were is left, so that it counts as recorded in part.
+    package var withoutBodies: Exchange {
+        var exchange = self
+        exchange.body = nil
+        exchange.moments = moments.map { moment in
+            if case .data(_, let count) = moment.event { Moment(.data([], count: count), at: moment.time) } else { moment }
+        }
+        return exchange
+    }
 
     /// No recording keeps more of one body.
     package static let largestBody = 16 << 20

@@ -9,22 +9,6 @@ package struct FieldList: Equatable, Sendable {
     package typealias Pair = (name: String, value: String)
     package private(set) var pairs: [Pair] = []
 
-    /// The names of the fields that say who the caller is, which no recording has.
-    static let credentials: Set<String> = [
-        "authorization", "cookie", "cookie2", "proxy-authorization", "set-cookie", "set-cookie2",
-    ]
-    /// The names of the fields whose values are URLs, or have some in them.
-    private static let links: Set<String> = ["content-location", "link", "location", "referer", "refresh"]
-
-    /// A field's value as recordings have it, with no user information in URLs; `nil` where they have no such field.
-    static func recordedValue(_ value: String, of name: String) -> String? {
-        if credentials.contains(name) { return nil }
-        guard links.contains(name), value.contains("@") else { return value }
-        // `try?` because a reference, or a list of links, is none.
-        if let url = try? URLRecord(parsing: value), url.redacted != url.description { return url.redacted }
-        return value.withoutUserInformation
-    }
-
     package init(_ fields: HTTPFields) {
         pairs = fields.map { ($0.name.canonicalName, Self.text(of: $0)) }
     }
@@ -128,22 +112,5 @@ extension Substring {
         while let first = scalars.first, isSpace(first) { scalars.removeFirst() }
         while let last = scalars.last, isSpace(last) { scalars.removeLast() }
         return Substring(scalars)
-    }
-}
-
-extension String {
-    /// Without what stands before an `@` between two slashes and the end of the authority, wherever in it (RFC 3986 §3.2.1).
-    fileprivate var withoutUserInformation: String {
-        let (slashes, ends) = (Array("/\\".utf8), Array("/\\?#<>\" \t".utf8))
-        var bytes = Array(utf8)
-        var position = 0
-        while let slash = bytes[position...].firstIndex(where: slashes.contains) {
-            position = slash + 1
-            guard position < bytes.count, slashes.contains(bytes[position]) else { continue }
-            while position < bytes.count, slashes.contains(bytes[position]) { position += 1 }
-            let end = bytes[position...].firstIndex(where: ends.contains) ?? bytes.count
-            if let at = bytes[position..<end].lastIndex(of: UInt8(ascii: "@")) { bytes.removeSubrange(position...at) }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

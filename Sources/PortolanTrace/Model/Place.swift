@@ -24,6 +24,14 @@ struct Place {
 
     func problem(_ words: String) -> Problem { Problem(path: path, words: words) }
 
+    /// Names should be unique (RFC 8259 §4), and of some of them nobody could say which is meant.
+    func refuseDuplicates(of names: [String]) throws(Problem) {
+        guard case .object(let members) = value else { return }
+        for name in names where members.count(where: { $0.isNamed(name) }) > 1 {
+            throw self[name]?.problem("stands more than once in its object; keep one") ?? problem("has several '\(name)'; keep one")
+        }
+    }
+
     func required(_ name: String) throws(Problem) -> Place {
         guard case .object = value else { throw problem("has to be an object") }
         guard let member = self[name] else { throw problem("lacks '\(name)'") }
@@ -60,6 +68,12 @@ struct Place {
         while digits.count % 4 > 1 { digits.append(UInt8(ascii: "=")) }
         guard let data = Data(base64Encoded: Data(digits)) else { throw problem("is no base64") }
         return Array(data)
+    }
+
+    /// The digest of what was sent.
+    func largeBody(of length: Place?) throws(Problem) -> SentBody {
+        guard let digest = SHA256(text: try text()) else { throw problem("is no SHA-256") }
+        return .large(length: Int64(try length?.count() ?? 0), digest)
     }
 
     /// A whole number, 0 or more. Others are written as -1: not known.

@@ -19,24 +19,28 @@ public struct Recording: Sendable {
         case json
     }
 
-    /// The largest file that is read, in bytes.
+    /// The largest file that is read and written, in bytes.
     public static let largestFile = 64 << 20
 
     /// In the order in which they were recorded.
     package private(set) var exchanges: [Exchange]
     /// The document that it was read from, with everything in it that is not understood here.
-    private let source: JSONValue?
+    let source: JSONValue?
     /// How it was written; `nil` where it was not read from a file.
     public let form: Form?
     /// How many of ``exchanges`` stand in ``source``.
-    private let sourceCount: Int
+    let sourceCount: Int
+    /// What is wrong with the entries that can't be played, each by entry and line. They stay in the file.
+    public let problems: [RecordingError]
 
     /// A recording of nothing.
-    public init() { (exchanges, source, form, sourceCount) = ([], nil, nil, 0) }
+    public init() { (exchanges, source, form, sourceCount, problems) = ([], nil, nil, 0, []) }
 
     /// Reads a recording; of which form it is, is seen from what it holds.
     ///
     /// - Parameter bytes: the file's, in UTF-8.
+    /// An entry that can't be read is passed over, and is among ``problems``, where others can be read.
+    ///
     /// - Throws: what is wrong with it, by entry and line; ``largestFile`` is a limit, too.
     /// - Complexity: linear in the length of the file.
     public init(parsing bytes: [UInt8]) throws(RecordingError) {
@@ -51,11 +55,16 @@ public struct Recording: Sendable {
         }
         let document = Place(source ?? .null)
         do throws(Place.Problem) {
+            for object in [document, document["log"]].compactMap(\.self) { try object.refuseDuplicates(of: ["log", "entries", "loads"]) }
+            let entries: ReadEntries
             switch (document["log"], document["loads"]) {
-            case (_?, _): (form, exchanges) = (.har, try HTTPArchive.exchanges(in: document))
-            case (nil, _?): (form, exchanges) = (.json, try EventTrace.exchanges(in: document))
+            case (_?, _): (form, entries) = (.har, try HTTPArchive.exchanges(in: document))
+            case (nil, _?): (form, entries) = (.json, try EventTrace.exchanges(in: document))
             case (nil, nil): throw document.problem("has neither the 'log' of an HTTP Archive nor the 'loads' of a trace")
             }
+            if entries.exchanges.isEmpty, let problem = entries.problems.first { throw problem }
+            exchanges = entries.exchanges
+            problems = entries.problems.map { $0.explained(in: bytes) }
         } catch {
             throw error.explained(in: bytes)
         }
@@ -70,37 +79,21 @@ public struct Recording: Sendable {
 
     package mutating func add(_ exchange: Exchange) { exchanges.append(exchange) }
 
+    /// Adds what another process has not added meanwhile.
+    ///
+    /// - Parameter known: how many exchanges were there when `new` were loaded.
+    package mutating func add(_ new: some Sequence<Exchange>, besidesFirst known: Int) {
+        let others = AnswerShelf(Array(exchanges.dropFirst(known)))
+        exchanges += new.filter { !others.hasAnswer(like: $0) && !others.hasFailure(like: $0) }
+    }
+
     /// The file, with a line feed at its end.
     ///
-    /// What was read stays as it was, and what was added stands behind it, where the form is that of the file that was read.
+    /// What was read stays as it was, and what was added stands behind it, where the form is that of the file that was read. No file is larger than
+    /// ``largestFile``: bodies that don't fit are left out, and so are entries that don't fit without.
     ///
-    /// - Parameter form: how it is to be written.
-    public func bytes(as form: Form) -> [UInt8] {
-        let isSame = form == self.form
-        let added = exchanges.dropFirst(isSame ? sourceCount : 0)
-        let source = isSame ? source : nil
-        let document =
-            switch form {
-            case .har:
-                source.map { $0.changing("log") { $0.changing("entries") { $0.appending(added.map(HTTPArchive.entry)) } } }
-                    ?? HTTPArchive.value(of: Array(added))
-            case .json:
-                source.map { $0.changing("loads") { $0.appending(added.map(EventTrace.load)) } }
-                    ?? EventTrace.document(added.map(EventTrace.load))
-            }
-        return document.bytes + [0x0A]
-    }
-}
-
-extension JSONValue {
-    /// An object with another value for one of its members.
-    fileprivate func changing(_ name: String, _ change: (JSONValue) -> JSONValue) -> JSONValue {
-        guard case .object(let members) = self else { return self }
-        return .object(members.map { $0.isNamed(name) ? Member(name: name, value: change($0.value)) : $0 })
-    }
-
-    fileprivate func appending(_ new: [JSONValue]) -> JSONValue {
-        guard case .array(let elements) = self else { return self }
-        return .array(elements + new)
-    }
+    /// - Parameters:
+    ///   - form: how it is to be written.
+    ///   - keepingSecrets: whether fields, query parameters, form members and JSON members whose names are those of secrets are in what is added.
+    public func bytes(as form: Form, keepingSecrets: Bool = false) -> [UInt8] { file(as: form, keepingSecrets: keepingSecrets).bytes }
 }

@@ -16,13 +16,6 @@ struct AnswerShelf {
         init(_ method: HTTPRequest.Method, _ url: URLRecord) { (self.method, self.url) = (method, url.withoutFragment.redacted) }
     }
 
-    /// What a request sends.
-    enum Sent: Equatable {
-        case bytes([UInt8])
-        /// It can be read only once, and that is for the handler behind to do.
-        case unknown
-    }
-
     private let exchanges: [Exchange]
     private var places: [Key: [Int]] = [:]
     private var isGiven: [Bool]
@@ -33,14 +26,20 @@ struct AnswerShelf {
         for (index, exchange) in exchanges.enumerated() { places[Key(exchange.method, exchange.url), default: []].append(index) }
     }
 
+    /// Where answers to a request stand: those of its URL, and of what is left of that in a recording without secrets.
+    private func indices(_ method: HTTPRequest.Method, _ url: URLRecord) -> [Int] {
+        let keys = Set([Key(method, url), Key(method, Redaction().url(url))])
+        return keys.flatMap { places[$0] ?? [] }.sorted()
+    }
+
     /// Whether what a request sends decides which answer it gets.
     func comparesBody(of request: Request) -> Bool {
-        places[Key(request.method, request.url)]?.contains { exchanges[$0].body != nil } ?? false
+        indices(request.method, request.url).contains { exchanges[$0].body != nil || exchanges[$0].bodyDigest != nil }
     }
 
     /// - Parameter wholeOnly: an answer that is not whole is none, nor is a failure, which may have passed.
-    mutating func take(_ request: Request, _ sent: Sent, wholeOnly: Bool) -> Exchange? {
-        let same = (places[Key(request.method, request.url)] ?? []).filter { Self.isSame(exchanges[$0].body, sent) }
+    mutating func take(_ request: Request, _ sent: SentBody, wholeOnly: Bool) -> Exchange? {
+        let same = same(request.method, request.url, request.fields, sent)
         let whole = same.filter { exchanges[$0].gap == nil }
         let answered = whole.filter { exchanges[$0].failure == nil }
         let candidates = wholeOnly || !answered.isEmpty ? answered : whole.isEmpty ? same : whole
@@ -51,20 +50,51 @@ struct AnswerShelf {
 
     /// Whether it is known already that the request fails.
     func hasFailure(like exchange: Exchange) -> Bool {
-        guard exchange.failure != nil, let same = places[Key(exchange.method, exchange.url)] else { return false }
-        return same.contains { exchanges[$0].failure != nil && exchanges[$0].body == exchange.body }
+        exchange.failure != nil && same(as: exchange).contains { $0.failure != nil }
     }
 
-    private static func isSame(_ recorded: [UInt8]?, _ sent: Sent) -> Bool {
-        guard let recorded, case .bytes(let bytes) = sent else { return true }
-        return recorded == bytes
+    /// Whether the request has a whole answer.
+    func hasAnswer(like exchange: Exchange) -> Bool {
+        same(as: exchange).contains { $0.gap == nil && $0.failure == nil }
+    }
+
+    /// Whether something is recorded of the request.
+    func hasAny(like exchange: Exchange) -> Bool { !same(as: exchange).isEmpty }
+
+    private func same(as exchange: Exchange) -> [Exchange] {
+        let sent: SentBody =
+            if let bytes = exchange.body {
+                .bytes(bytes)
+            } else if let digest = exchange.bodyDigest {
+                .large(length: exchange.bodyLength ?? 0, digest)
+            } else {
+                .unread(length: nil)
+            }
+        return same(exchange.method, exchange.url, exchange.fields, sent).map { exchanges[$0] }
+    }
+
+    /// In their order.
+    private func same(_ method: HTTPRequest.Method, _ url: URLRecord, _ fields: HTTPFields, _ sent: SentBody) -> [Int] {
+        let found = indices(method, url)
+        guard case .bytes(let bytes) = sent else { return found.filter { Self.isSame(exchanges[$0], sent) } }
+        let redacted = found.contains { exchanges[$0].body != nil } ? Redaction().sentBody(bytes, of: fields) : bytes
+        return found.filter { Self.isSame(exchanges[$0], sent) || exchanges[$0].body == redacted }
+    }
+
+    private static func isSame(_ recorded: Exchange, _ sent: SentBody) -> Bool {
+        switch sent {
+        case .bytes(let bytes): recorded.body.map { $0 == bytes } ?? (recorded.bodyDigest == nil)
+        // Where neither the bytes nor a digest were recorded, nothing is known of them.
+        case .large(_, let digest): recorded.body == nil && (recorded.bodyDigest ?? digest) == digest
+        case .unread(let length?): recorded.bodyLength == length || recorded.isBodyLengthUnknown
+        case .unread(nil): true
+        }
     }
 
     /// That there is no answer, and what comes near the request.
     func absence(of request: Request) -> LoadError {
-        let wanted = Key(request.method, request.url)
         var message = "the recording has no answer to \(request.method.rawValue) \(request.url.shortDescription)"
-        if places[wanted] != nil {
+        if !indices(request.method, request.url).isEmpty {
             message += " with this body; the same request with another one is in it"
         } else {
             var near: [(key: Key, common: Int)] = []
@@ -87,5 +117,13 @@ struct AnswerShelf {
         guard url.beforePath == wanted.beforePath else { return nil }
         let common = zip(url.description.utf8, wanted.description.utf8).prefix { $0 == $1 }.count
         return url.host == nil && common < url.beforePath.utf8.count + 8 ? nil : common
+    }
+}
+
+extension Exchange {
+    /// Whether what was sent may have had another length than what is recorded of it.
+    fileprivate var isBodyLengthUnknown: Bool {
+        guard let body else { return bodyDigest == nil }
+        return String(decoding: body, as: UTF8.self).contains(Redaction.marker)
     }
 }

@@ -5,9 +5,13 @@ import Synchronization
 
 /// Reads what a request sends, as far as it can be read again, without waiting in a thread.
 package final class BodyCollector: Sendable {
-    private struct State {
+    fileprivate struct State {
+        /// As long as they are few enough.
         var bytes: [UInt8] = []
-        var answer: (@Sendable ([UInt8]?) -> Void)?
+        /// From where they are too many.
+        var hasher: SHA256.Hasher?
+        var count: Int64 = 0
+        var answer: (@Sendable (SentBody) -> Void)?
     }
 
     private let reader: any BodyReader
@@ -15,7 +19,7 @@ package final class BodyCollector: Sendable {
     private let state: Mutex<State>
     private static let pieceSize = 64 << 10
 
-    private init(_ reader: any BodyReader, _ answer: @escaping @Sendable ([UInt8]?) -> Void) {
+    private init(_ reader: any BodyReader, _ answer: @escaping @Sendable (SentBody) -> Void) {
         self.reader = reader
         state = Mutex(State(answer: answer))
     }
@@ -24,15 +28,15 @@ package final class BodyCollector: Sendable {
     ///
     /// - Parameters:
     ///   - body: `nil` has no bytes.
-    ///   - answer: gets the bytes, or `nil` where the body can be read only once, fails, or has more than ``Exchange/largestBody`` bytes.
-    package static func collect(_ body: Body?, then answer: @escaping @Sendable ([UInt8]?) -> Void) {
-        guard let body else { return answer([]) }
-        guard body.isRewindable, body.length ?? 0 <= Int64(Exchange.largestBody) else { return answer(nil) }
+    ///   - answer: gets the bytes, or their digest where there are more than ``Exchange/largestBody``.
+    package static func collect(_ body: Body?, then answer: @escaping @Sendable (SentBody) -> Void) {
+        guard let body else { return answer(.bytes([])) }
+        guard body.isRewindable else { return answer(.unread(length: body.length)) }
         do throws(LoadError) {
             let collector = BodyCollector(try body.makeReader(), answer)
             collector.turns.take(.start) { _ in collector.read() }
         } catch {
-            answer(nil)
+            answer(.unread(length: body.length))
         }
     }
 
@@ -44,11 +48,7 @@ package final class BodyCollector: Sendable {
             }
             switch read {
             case .bytes:
-                let count = state.withLock { state in
-                    state.bytes += piece
-                    return state.bytes.count
-                }
-                if count > Exchange.largestBody { return end(isWhole: false) }
+                state.withLock { $0.take(piece) }
             case .end: return end(isWhole: true)
             case .failed: return end(isWhole: false)
             case .wait: return
@@ -58,16 +58,35 @@ package final class BodyCollector: Sendable {
 
     private func end(isWhole: Bool) {
         reader.close()
-        let (bytes, answer) = state.withLock { ($0.bytes, $0.answer.take()) }
-        answer?(isWhole ? bytes : nil)
+        let (sent, answer) = state.withLock { state -> (SentBody, (@Sendable (SentBody) -> Void)?) in
+            (isWhole ? state.sent : .unread(length: nil), state.answer.take())
+        }
+        answer?(sent)
     }
+}
+
+extension BodyCollector.State {
+    fileprivate mutating func take(_ piece: [UInt8]) {
+        count += Int64(piece.count)
+        if hasher == nil {
+            bytes += piece
+            guard bytes.count > Exchange.largestBody else { return }
+            hasher = SHA256.Hasher()
+            hasher?.update(bytes)
+            bytes = []
+        } else {
+            hasher?.update(piece)
+        }
+    }
+
+    fileprivate var sent: SentBody { hasher.map { .large(length: count, $0.finish()) } ?? .bytes(bytes) }
 }
 
 extension BodyCollector {
     /// As ``collect(_:then:)``, and waits for it. Not from event loops.
-    package static func contents(of body: Body?) -> [UInt8]? {
-        let monitor = Monitor([UInt8]??.none)
-        collect(body) { bytes in monitor.signalling { $0 = .some(bytes) } }
+    package static func contents(of body: Body?) -> SentBody {
+        let monitor = Monitor(SentBody?.none)
+        collect(body) { sent in monitor.signalling { $0 = sent } }
         return monitor.wait { $0 }
     }
 }

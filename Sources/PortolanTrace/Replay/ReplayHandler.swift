@@ -16,7 +16,7 @@ import Synchronization
 ///     let loader = Loader(configuration: configuration)
 ///
 /// A request gets an answer that was recorded for the same method and URL, without fragment and user information; where the recording has what was
-/// sent, the body has to be the same, too, unless it can be read only once. Of several answers each is given once, in their order, and then the last
+/// sent, the body has to be the same, too, unless it can be read only once. What was left out of the recording as a secret is not compared. Of several answers each is given once, in their order, and then the last
 /// one again and again; a failure is played where there is no answer. Redirects are told as redirects, so the loader asks for the next one; an answer 401 is an answer, and no question. Failures
 /// are played, with code and message; an answer that was recorded in part comes to that point, and fails with `LoadError.Code.truncated`.
 public final class ReplayHandler: ProtocolHandler {
@@ -84,14 +84,14 @@ public final class ReplayHandler: ProtocolHandler {
     }
 
     /// The load that answers, not started yet.
-    func load(for request: Request, sending sent: AnswerShelf.Sent, client: any ProtocolClient) -> ReplayedLoad {
+    func load(for request: Request, sending sent: SentBody, client: any ProtocolClient) -> ReplayedLoad {
         let found = state.withLock { $0.shelf.take(request, sent, wholeOnly: mode == .fill) }
         if let found { return .played(play(found, for: request, client)) }
         guard mode != .strict else {
             return .played(FailedLoad(state.withLock { $0.shelf.absence(of: request) }, client: client))
         }
         var exchange = Exchange(request, began: Self.secondsSince1970)
-        if request.body != nil, case .bytes(let bytes) = sent { exchange.body = bytes }
+        if request.body != nil { exchange.note(sent: sent) }
         let record = ExchangeRecord(exchange, clock: clock)
         state.withLock { $0.records.append(record) }
         return .recorded(client.makeNextLoad(for: request, client: ExchangeRecorder(record, next: client)), record)

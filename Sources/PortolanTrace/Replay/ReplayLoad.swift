@@ -28,8 +28,8 @@ final class ReplayLoad: ProtocolLoad {
     }
 
     func startLoading() {
-        guard handler.needsBody(of: request) else { return start(sending: .unknown) }
-        BodyCollector.collect(request.body) { [self] bytes in start(sending: bytes.map { .bytes($0) } ?? .unknown) }
+        guard handler.needsBody(of: request) else { return start(sending: .unread(length: nil)) }
+        BodyCollector.collect(request.body) { [self] sent in start(sending: sent) }
     }
 
     func stopLoading() {
@@ -43,7 +43,7 @@ final class ReplayLoad: ProtocolLoad {
 
     func resumeLoading() { state.withLock { $0.load }?.resumeLoading() }
 
-    private func start(sending sent: AnswerShelf.Sent) {
+    private func start(sending sent: SentBody) {
         guard !state.withLock({ $0.isStopped }) else { return }
         let load: any ProtocolLoad
         var record: ExchangeRecord?

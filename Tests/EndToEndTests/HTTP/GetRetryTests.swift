@@ -84,10 +84,16 @@ import Testing
         let outcome = try program.run("get", "--json", "-s", "--retry", "1", "--retry-delay", "0.01", server.url())
         let events = try outcome.lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
         let names = events.compactMap { $0["event"] as? String }.filter { $0 != "step" }
-        #expect(names == ["started", "metrics", "retry", "started", "response", "data", "metrics", "finished"])
+        #expect(names == ["started", "response", "metrics", "retry", "started", "response", "data", "metrics", "finished"])
         let retry = try #require(events.first { $0["event"] as? String == "retry" })
         #expect(retry["rest"] as? Int == 1)
         #expect((retry["message"] as? String)?.contains("503") == true)
+        // One clock, from the start of the first try.
+        let times = try events.map { try #require($0["time"] as? Double) }
+        #expect(times == times.sorted())
+        #expect(try #require(retry["time"] as? Double) > 0)
+        let starts = events.compactMap { ($0["requests"] as? [[String: Any]])?.first?["start"] as? Double }
+        #expect(starts.count == 2 && starts[0] == 0 && starts[1] > 0)
     }
 
     /// Ctrl-C while it waits for the next try, and while it waits for an answer.

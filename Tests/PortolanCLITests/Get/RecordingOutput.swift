@@ -46,7 +46,7 @@ final class RecordingOutput: BodyOutput, LoadObserver {
         case .trailers(let fields): add("trailers \(fields.count)")
         case .sent(let progress): add("sent \(progress.sent)")
         case .step(let step): add("step \(step)")
-        case .metrics(let metrics): add("metrics \(metrics.timings.count)")
+        case .metrics(let metrics, _): add("metrics \(metrics.timings.count)")
         case .retrying(let failure, let wait, let rest): add("retrying \(failure.status.code) \(wait.secondsText) \(rest)")
         case .finished(let totals): add("finished \(totals.bytes) \(totals.redirects)")
         case .failed(let failure): add("failed \(failure.status.code)")

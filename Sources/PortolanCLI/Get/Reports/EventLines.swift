@@ -15,7 +15,7 @@ final class EventLines: LoadObserver {
     }
 
     func observe(_ event: LoadEvent, at time: Duration) throws(Failure) {
-        try StandardOutput.write(Self.line(for: event, at: time))
+        try StandardOutput.write(Self.line(for: event.withoutPasswords, at: time))
     }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure) {
@@ -69,7 +69,7 @@ final class EventLines: LoadObserver {
         case .trailers(let fields): ["headers": FieldList(fields).json]
         case .sent(let progress): ["bytes": .integer(progress.sent), "expected": .count(progress.expectedToSend)]
         case .step(let step): ["step": .string("\(step)")]
-        case .metrics(let metrics): ["requests": .array(metrics.timings.map(request))]
+        case .metrics(let metrics, let start): ["requests": .array(metrics.timings.map { request($0, since: start) })]
         case .retrying(let failure, let wait, let rest):
             [
                 "code": .text(failure.code), "message": .text(failure.message.map(PlainText.line)), "wait": .milliseconds(wait),
@@ -84,11 +84,11 @@ final class EventLines: LoadObserver {
         }
     }
 
-    private static func request(_ timings: RequestTimings) -> JSONValue {
+    private static func request(_ timings: RequestTimings, since start: Duration) -> JSONValue {
         func time(_ duration: Duration?) -> JSONValue { duration.map { .milliseconds($0) } ?? .null }
         let report = timings.report
         return [
-            "start": time(timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.nameLookUp),
+            "start": time(start + timings.start), "waiting": time(timings.waiting), "nameLookUp": time(timings.nameLookUp),
             "connecting": time(timings.connecting), "securing": time(timings.securing), "sending": time(timings.sending),
             "answering": time(timings.answering), "receiving": time(timings.receiving), "total": time(timings.total),
             "protocol": .text(report?.networkProtocol), "tlsVersion": .text(report?.tlsVersion),

@@ -18,7 +18,9 @@ enum LoadEvent: Sendable {
     case sent(LoadProgress)
     case step(LoadStep)
     /// Comes last but one, where something went over a wire.
-    case metrics(LoadMetrics)
+    ///
+    /// - Parameter since: when the try began that they are of, since the load's start.
+    case metrics(LoadMetrics, since: Duration)
     case finished(LoadTotals)
     case failed(Failure)
     /// In place of ``failed(_:)``: another load begins after a while.
@@ -29,7 +31,7 @@ enum LoadEvent: Sendable {
 
 /// A load inside the one that is told of.
 struct InnerReport: Equatable, Sendable {
-    let url: URLRecord
+    var url: URLRecord
     let method: HTTPRequest.Method
     /// 1: in the load itself; 2: in one inside it; and so on.
     let depth: Int
@@ -47,7 +49,7 @@ struct LoadTotals: Equatable, Sendable {
 
 /// Tells of a load while it runs. Calls are serial.
 protocol LoadObserver: AnyObject, Sendable {
-    /// - Parameter time: since the load's start.
+    /// - Parameter time: since the load's start, which is that of its first try.
     func observe(_ event: LoadEvent, at time: Duration) throws(Failure)
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) throws(Failure)
 }

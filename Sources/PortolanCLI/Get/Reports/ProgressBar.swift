@@ -11,6 +11,8 @@ final class ProgressBar: LoadObserver {
 
     private let terminal: Descriptor
     private let lastDrawn = Mutex<Duration?>(nil)
+    /// When this try began.
+    private let start = Mutex(Duration.zero)
 
     init(terminal: Descriptor) {
         self.terminal = terminal
@@ -18,9 +20,10 @@ final class ProgressBar: LoadObserver {
 
     func observe(_ event: LoadEvent, at time: Duration) {
         switch event {
+        case .started: start.withLock { $0 = time }
         case .finished, .failed, .retrying: clear()
         case .sent(let progress) where progress.received == 0: draw(progress.sent, of: progress.expectedToSend, at: time)
-        case .started, .redirected, .challenged, .innerBegan, .innerEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
+        case .redirected, .challenged, .innerBegan, .innerEnded, .interim, .response, .trailers, .sent, .step, .metrics: break
         }
     }
 
@@ -29,6 +32,7 @@ final class ProgressBar: LoadObserver {
     }
 
     private func draw(_ count: Int64, of expected: Int64?, at time: Duration) {
+        let time = time - start.withLock { $0 }
         let draws = lastDrawn.withLock { last in
             guard time >= last.map({ $0 + Self.interval }) ?? Self.delay else { return false }
             last = time

@@ -7,7 +7,7 @@ import PortolanTrace
 /// Tells of a load on standard error, for a person: `*` what happens, `<` what comes.
 final class VerboseLines: LoadObserver {
     func observe(_ event: LoadEvent, at time: Duration) {
-        for line in Self.lines(for: event, at: time) { Diagnostics.write("\(PlainText.line(line))\n") }
+        for line in Self.lines(for: event.withoutPasswords, at: time) { Diagnostics.write("\(PlainText.line(line))\n") }
     }
 
     static func lines(for event: LoadEvent, at time: Duration) -> [String] {
@@ -34,7 +34,7 @@ final class VerboseLines: LoadObserver {
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
         case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
         case .step(let step): ["* \(step) after \(moment)"]
-        case .metrics(let metrics): TimingTable(metrics).lines.map { "* \($0)" }
+        case .metrics(let metrics, _): TimingTable(metrics).lines.map { "* \($0)" }
         case .retrying: []  // told by a warning
         case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]
         case .failed: ["* failed after \(moment)"]

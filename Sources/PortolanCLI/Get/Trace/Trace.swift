@@ -47,6 +47,16 @@ struct TracedLoad: Sendable {
         append(.data(kept: kept, count: count), at: time)
     }
 
+    /// Without the bytes of bodies: how many came is left.
+    var withoutBodies: TracedLoad {
+        var load = self
+        load.events = events.map { happening in
+            guard case .data(_, let count) = happening.occurrence else { return happening }
+            return Happening(time: happening.time, occurrence: .data(kept: [], count: count))
+        }
+        return load
+    }
+
     private mutating func append(_ occurrence: Occurrence, at time: Duration) {
         if events.count < Exchange.largestEventCount {
             events.append(Happening(time: time, occurrence: occurrence))

@@ -11,13 +11,14 @@ final class TraceFile: Sendable {
     enum Format: String, CaseIterable, Sendable { case json, har, html }
 
     private let place: OutputPlace
+    private let redaction: Redaction
     private let format: Format
     private let recorders = Mutex<[TraceRecorder]>([])
 
     /// `nil` where the name says no form.
-    init?(_ place: OutputPlace) {
+    init?(_ place: OutputPlace, keepsSecrets: Bool = false) {
         guard let format = Format.allCases.first(where: { place.path.lowercased().hasSuffix(".\($0.rawValue)") }) else { return nil }
-        (self.place, self.format) = (place, format)
+        (self.place, self.format, redaction) = (place, format, Redaction(keepsSecrets: keepsSecrets))
     }
 
     /// What records the next load.
@@ -28,14 +29,23 @@ final class TraceFile: Sendable {
     }
 
     func write() throws(Failure) {
-        let trace = Trace(loads: recorders.withLock(\.self).map(\.load))
-        let bytes: [UInt8] =
-            switch format {
-            case .json: EventTrace.document(trace.loads.map(\.json)).bytes + [0x0A]
-            case .har: HTTPArchive.value(of: trace.loads.flatMap(\.exchanges)).bytes + [0x0A]
-            case .html: Array(TracePage.page(of: trace).utf8)
-            }
-        try place.write(bytes)
+        let loads = recorders.withLock(\.self).map(\.load)
+        let file: RecordingFile
+        switch format {
+        case .json:
+            file = RecordingFile(
+                loads.lazy.map { $0.redacted(by: self.redaction) }, written: \.json, withoutBodies: \.withoutBodies.json,
+                in: EventTrace.document)
+        case .har:
+            file = RecordingFile(
+                loads.flatMap(\.exchanges).lazy.map { $0.redacted(by: self.redaction) }, written: HTTPArchive.entry,
+                withoutBodies: { HTTPArchive.entry($0.withoutBodies) }, in: HTTPArchive.document)
+        case .html:
+            let trace = Trace(loads: loads.map { $0.redacted(by: redaction) })
+            return try place.write(Array(TracePage.page(of: trace).utf8), isPrivate: true)
+        }
+        if let omission = file.omission { Diagnostics.warn("--trace: '\(place.path)': \(omission)") }
+        try place.write(file.bytes, isPrivate: true)
     }
 }
 

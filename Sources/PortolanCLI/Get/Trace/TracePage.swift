@@ -58,7 +58,7 @@ enum TracePage {
         case .trailers(let fields): return ("answer", "trailers, \(fields.count)", .out)
         case .sent(let progress): return ("request", "sent \(progress.sent) bytes", .call)
         case .step(let step): return ("connection", "\(step)", .call)
-        case .metrics(let metrics): return ("connection", "\(metrics.timings.count) requests in all", .call)
+        case .metrics(let metrics, _): return ("connection", "\(metrics.timings.count) requests in all", .call)
         case .retrying(let failure, let wait, _):
             return ("request", "trying again in \(wait.secondsText) s: \(failure.message ?? "")", .call)
         case .finished(let totals): return ("answer", "finished, \(totals.bytes) bytes", .out)

@@ -11,19 +11,20 @@ extension TracedLoad {
     var exchanges: [Exchange] {
         var exchanges: [Exchange] = []
         var start = Duration.zero
+        /// The first exchange of this try.
+        var first = 0
         for happening in events {
             let time = happening.time - start
             switch (happening.occurrence, exchanges.indices.last) {
             case (.event(.started(let request, _)), _):
-                start = happening.time
+                (start, first) = (happening.time, exchanges.count)
                 exchanges.append(exchange(request, at: start))
             case (.event(.redirected(let request, let response)), let last?):
                 exchanges[last].note(.redirect(to: request.url, response), at: time)
                 start = happening.time
                 exchanges.append(exchange(request, at: start))
-            case (.event(.metrics(let metrics)), _):
-                // A question for a password is a request more, and comes before the one that was answered.
-                for (index, timings) in zip(exchanges.indices.reversed(), metrics.timings.reversed()) { exchanges[index].timings = timings }
+            case (.event(.metrics(let metrics, let tryStart)), _):
+                note(metrics.timings, of: &exchanges, from: first, since: tryStart)
             case (_, let last?):
                 if let event = Exchange.Event(happening.occurrence) { exchanges[last].note(event, at: time) }
             case (_, nil): break
@@ -35,9 +36,36 @@ extension TracedLoad {
         return exchanges
     }
 
+    /// Gives the exchanges of a try their timings, from the last to the first, and adds those whose answer led to the same request once more.
+    private func note(_ timings: [RequestTimings], of exchanges: inout [Exchange], from first: Int, since start: Duration) {
+        guard first < exchanges.count else { return }
+        // Behind the exchange that a request was sent again for.
+        var index = exchanges.count
+        for timings in timings.reversed() {
+            guard let refusal = timings.refusal else {
+                guard index > first else { return }
+                index -= 1
+                exchanges[index].timings = timings
+                continue
+            }
+            index = min(index, exchanges.count - 1)
+            var refused = exchanges[index]
+            let end = start + (timings.end ?? timings.start)
+            refused.begin(later: start + timings.start - (.seconds(refused.began - began)))
+            exchanges[index].begin(later: end - (.seconds(exchanges[index].began - began)))
+            refused.moments = []
+            refused.note(
+                .response(Response(url: refused.url, status: refusal.status, fields: refusal.headerFields)), at: end - start - timings.start
+            )
+            refused.note(.finished, at: refused.end)
+            (refused.timings, refused.wasRepeated) = (timings, true)
+            exchanges.insert(refused, at: index)
+        }
+    }
+
     private func exchange(_ request: Request, at time: Duration) -> Exchange {
         var exchange = Exchange(request, began: began + time / .seconds(1))
-        if request.body != nil { exchange.body = BodyCollector.contents(of: request.body) }
+        if request.body != nil { exchange.note(sent: BodyCollector.contents(of: request.body)) }
         return exchange
     }
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What could be read of a recording's entries, and what could not: one that is wrong does not lose the others.
+struct ReadEntries {
+    private(set) var exchanges: [Exchange] = []
+    private(set) var problems: [Place.Problem] = []
+
+    /// - Parameter entry: gives the exchanges of one entry.
+    mutating func read(_ entry: () throws(Place.Problem) -> [Exchange]) {
+        do throws(Place.Problem) { exchanges += try entry() } catch { problems.append(error) }
+    }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import PortolanCore
+
+/// What a recording leaves out.
+///
+/// - User names and passwords in URLs, wherever URLs stand.
+/// - Unless ``keepsSecrets``: fields whose names are those of secrets (``SecretName``), and the values of query parameters, form members and JSON
+///   members with such names. What is asked for has ``marker`` instead; of what came each byte is replaced, so that lengths stay what they were.
+///
+/// Redacting what is redacted changes nothing, so a request can be compared with a recorded one.
+package struct Redaction: Sendable {
+    /// What stands for a secret in what was asked for.
+    package static let marker = "REDACTED"
+
+    package let keepsSecrets: Bool
+
+    package init(keepsSecrets: Bool = false) { self.keepsSecrets = keepsSecrets }
+
+    package func url(_ url: URLRecord) -> URLRecord {
+        if url.scheme == "data" { return url }
+        let text = url.redacted
+        let redacted = keepsSecrets ? text : replaced(Array(text.utf8), SecretRanges.parameters(in: text.utf8, .url))
+        if redacted == url.description { return url }
+        // `try?` because what does not parse without them is left without user information of its own.
+        return (try? URLRecord(parsing: redacted)) ?? url.withoutCredentials
+    }
+
+    /// A message, in which URLs may stand.
+    package func text(_ text: String) -> String {
+        replaced(Array(text.utf8), ranges(inText: Array(text.utf8), includingReferences: false))
+    }
+
+    package func fields(_ fields: HTTPFields) -> HTTPFields {
+        var kept = HTTPFields()
+        for field in fields {
+            if !keepsSecrets, SecretName.isSecret(field.name.canonicalName.utf8) { continue }
+            let value = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
+            let ranges = ranges(inText: value, includingReferences: true)
+            kept.append(ranges.isEmpty ? field : HTTPField(name: field.name, value: replacedBytes(value, ranges)))
+        }
+        return kept
+    }
+
+    package func response(_ response: Response) -> Response {
+        var response = response
+        response.url = url(response.url)
+        response.fields = fields(response.fields)
+        if let status = response.status {
+            response.status = HTTPResponse.Status(code: status.code, reasonPhrase: text(status.reasonPhrase))
+        }
+        return response
+    }
+
+    package func error(_ error: LoadError) -> LoadError {
+        let message = error.description
+        let redacted = text(message)
+        return redacted == message ? error : LoadError(error.code, domain: error.domain, message: redacted)
+    }
+
+    package func request(_ request: Request) -> Request {
+        var request = request
+        request.url = url(request.url)
+        request.fields = fields(request.fields)
+        return request
+    }
+
+    /// What is sent, with ``marker`` for each secret.
+    package func sentBody(_ bytes: [UInt8], of fields: HTTPFields) -> [UInt8] {
+        guard !keepsSecrets, fields[.contentEncoding] == nil else { return bytes }
+        let ranges = SecretRanges.body(bytes, type: MIMEType(parsing: fields[.contentType] ?? ""))
+        return ranges.isEmpty ? bytes : replacedBytes(bytes, ranges)
+    }
+
+    /// Replaces the secrets in bodies that came in pieces; no piece changes its length.
+    ///
+    /// - Parameters:
+    ///   - head: the response that an element is, where it is one.
+    ///   - bytes: the piece that an element is, where it is one.
+    package func maskBodies<Element>(
+        in elements: inout [Element], head: (Element) -> Response?, bytes: (Element) -> [UInt8]?, replace: (inout Element, [UInt8]) -> Void
+    ) {
+        if keepsSecrets { return }
+        var response: Response?
+        var pieces: [Int] = []
+        func mask(_ elements: inout [Element]) {
+            defer { pieces = [] }
+            guard response?.remainingContentCodings.isEmpty ?? true else { return }
+            let whole = pieces.flatMap { bytes(elements[$0]) ?? [] }
+            let masked = Self.masked(whole, SecretRanges.body(whole, type: response?.mimeType))
+            guard masked != whole else { return }
+            var start = 0
+            for piece in pieces {
+                let count = bytes(elements[piece])?.count ?? 0
+                replace(&elements[piece], Array(masked[start..<start + count]))
+                start += count
+            }
+        }
+        for index in elements.indices {
+            if let next = head(elements[index]) {
+                mask(&elements)
+                response = next
+            } else if bytes(elements[index]) != nil {
+                pieces.append(index)
+            }
+        }
+        mask(&elements)
+    }
+
+    private func ranges(inText bytes: [UInt8], includingReferences: Bool) -> [SecretRange] {
+        let passwords = SecretRanges.userInformation(in: bytes, includingReferences: includingReferences)
+        return keepsSecrets ? passwords : passwords + SecretRanges.parameters(in: bytes, .text)
+    }
+
+    private func replaced(_ bytes: [UInt8], _ ranges: [SecretRange]) -> String {
+        String(decoding: ranges.isEmpty ? bytes : replacedBytes(bytes, ranges), as: UTF8.self)
+    }
+
+    private func replacedBytes(_ bytes: [UInt8], _ ranges: [SecretRange]) -> [UInt8] {
+        var (replaced, position): ([UInt8], Int) = ([], 0)
+        for range in ranges.sorted(by: { $0.bytes.lowerBound < $1.bytes.lowerBound }) where range.bytes.upperBound >= position {
+            // One that lies partly in the one before adds what is behind that.
+            if range.bytes.lowerBound >= position {
+                replaced += bytes[position..<range.bytes.lowerBound]
+                switch range.kind {
+                case .value: replaced += Self.marker.utf8
+                case .number: replaced.append(UInt8(ascii: "0"))
+                case .userInformation: break
+                }
+            }
+            position = range.bytes.upperBound
+        }
+        return replaced + bytes[position...]
+    }
+
+    private static func masked(_ bytes: [UInt8], _ ranges: [SecretRange]) -> [UInt8] {
+        var masked = bytes
+        for range in ranges {
+            switch range.kind {
+            case .value: for index in range.bytes { masked[index] = UInt8(ascii: "*") }
+            // What is left is a number.
+            case .number: for index in range.bytes { masked[index] = UInt8(ascii: "9") }
+            case .userInformation: for index in range.bytes.dropLast() { masked[index] = UInt8(ascii: "*") }
+            }
+        }
+        return masked
+    }
+}
+
+extension Exchange {
+    package func redacted(by redaction: Redaction) -> Exchange {
+        var exchange = self
+        exchange.url = redaction.url(url)
+        exchange.fields = redaction.fields(fields)
+        exchange.body = body.map { redaction.sentBody($0, of: fields) }
+        redaction.maskBodies(
+            in: &exchange.moments, head: { if case .response(let response) = $0.event { response } else { nil } },
+            bytes: { if case .data(let bytes, _) = $0.event { bytes } else { nil } },
+            replace: { moment, bytes in
+                if case .data(_, let count) = moment.event { moment = Moment(.data(bytes, count: count), at: moment.time) }
+            })
+        exchange.moments = exchange.moments.map { Moment($0.event.redacted(by: redaction), at: $0.time) }
+        return exchange
+    }
+}
+
+extension Exchange.Event {
+    fileprivate func redacted(by redaction: Redaction) -> Self {
+        switch self {
+        case .interim(let response): .interim(redaction.response(response))
+        case .redirect(let url, let response): .redirect(to: redaction.url(url), redaction.response(response))
+        case .response(let response): .response(redaction.response(response))
+        case .trailers(let fields): .trailers(redaction.fields(fields))
+        case .failed(let error): .failed(redaction.error(error))
+        case .brokenOff(let reason): .brokenOff(redaction.text(reason))
+        case .data, .finished: self
+        }
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import PortolanCLI
+
+@Suite(.timeLimit(.minutes(1))) struct FolderLockTests {
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)").path
+
+    @Test func oneHasItAtATime() throws {
+        try FileSystem.makeFolder(folder)
+        defer { FileSystem.removeFolder(folder) }
+        let first = FolderLock(ofFolderWith: folder + "/a.har")
+        let isTaken = first != nil
+        let isRefused = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero) == nil
+        #expect(isTaken && isRefused)
+        first?.release()
+        let second = FolderLock(ofFolderWith: folder + "/b.har", wait: .zero)
+        let isFree = second != nil
+        #expect(isFree)
+        second?.release()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    }
+
+    @Test func whereThereIsNoFolderThereIsNone() {
+        let isRefused = FolderLock(ofFolderWith: folder + "/a.har", wait: .zero) == nil
+        #expect(isRefused)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanTrace
+
+/// What is too large to be recorded is compared all the same, and no file is larger than it may be.
+@Suite(.timeLimit(.minutes(5))) struct LargeBodyTests {
+    /// FIPS 180-4, and lengths around that of a block.
+    @Test(arguments: [
+        ("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        ("a", 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"),
+        ("a", 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"),
+        ("a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"),
+        ("a", 1000, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"),
+    ])
+    func digestsAreThoseOfTheStandard(text: String, count: Int, digest: String) {
+        let bytes = Array(String(repeating: text, count: count).utf8)
+        for size in [1, 7, 64, 65, 2000] {
+            var hasher = SHA256.Hasher()
+            for start in stride(from: 0, to: bytes.count, by: size) { hasher.update(Array(bytes[start..<min(start + size, bytes.count)])) }
+            let result = hasher.finish()
+            #expect(result.text == digest && SHA256(text: digest) == result)
+        }
+        #expect(SHA256(text: "x" + digest.dropFirst()) == nil && SHA256(text: "") == nil)
+    }
+
+    private func exchange(_ body: Body, _ answer: String) throws -> Exchange {
+        var exchange = Exchange(.put, try URLRecord(parsing: "http://h/"), began: 0)
+        exchange.note(sent: BodyCollector.contents(of: body))
+        exchange.note(.response(Response(url: exchange.url)), at: .zero)
+        exchange.note(.data(Array(answer.utf8), count: answer.utf8.count), at: .zero)
+        exchange.note(.finished, at: .zero)
+        return exchange
+    }
+
+    @Test(arguments: Recording.Form.allCases) func bodiesThatAreTooLargeToBeRecordedAreToldApart(form: Recording.Form) throws {
+        let (zeros, ones) = (
+            Body.bytes([UInt8](repeating: 0, count: Exchange.largestBody + 1)),
+            Body.bytes([UInt8](repeating: 1, count: Exchange.largestBody + 1))
+        )
+        func answer(_ body: Body?, from recording: Recording) throws -> String {
+            let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: form)))
+            let delegate = RecordingDelegate()
+            loader(replay, StubHandler { _ in .text("") }).task(for: try Request("http://h/", method: .put, body: body), delegate: delegate)
+                .resume()
+            return delegate.error?.code.description ?? delegate.text
+        }
+        var small = Recording()
+        small.add(try exchange(.text("abc"), "small"))
+        #expect(try answer(zeros, from: small) == "notFound")
+        #expect(try answer(.text("abc"), from: small) == "small")
+        var large = small
+        large.add(try exchange(zeros, "zeros"))
+        #expect(try answer(zeros, from: large) == "zeros")
+        #expect(try answer(ones, from: large) == "notFound")
+        #expect(try answer(.text("abd"), from: large) == "notFound")
+        #expect(try answer(nil, from: large) == "notFound")
+    }
+
+    // MARK: The limit of a file
+
+    private func recording(_ count: Int, bodySize: Int) throws -> Recording {
+        var recording = Recording()
+        for number in 0..<count {
+            var exchange = Exchange(.get, try URLRecord(parsing: "http://h/\(number)"), began: 0)
+            exchange.note(.response(Response(url: exchange.url)), at: .zero)
+            exchange.note(.data([UInt8](repeating: 0xFF, count: bodySize), count: bodySize), at: .zero)
+            exchange.note(.finished, at: .zero)
+            recording.add(exchange)
+        }
+        return recording
+    }
+
+    @Test(arguments: Recording.Form.allCases) func whatHasNoRoomIsLeftOut(form: Recording.Form) throws {
+        let whole = try recording(4, bodySize: 30_000)
+        let file = whole.file(as: form, limit: 100_000)
+        #expect(file.bytes.count <= 100_000 && file.entriesWithoutBody == 2 && file.missingEntries == 0)
+        #expect(file.omission == "no file may be larger than 64 MiB: the bodies of 2 of its entries are left out")
+        let read = try Recording(parsing: file.bytes)
+        #expect(read.exchanges.map { $0.gap == nil } == [true, true, false, false] && read.problems.isEmpty)
+        #expect(read.exchanges[3].gap == "it has the first 0 bytes of 30000")
+        // One that is filled again does not grow.
+        var filled = read
+        for exchange in whole.exchanges.dropFirst(2) { filled.add(exchange) }
+        let again = filled.file(as: form, limit: 100_000)
+        #expect(again.missingEntries == 2 && again.bytes.count == read.bytes(as: form).count)
+        let smallest = whole.file(as: form, limit: 1000)
+        #expect(smallest.bytes.count <= 1000 && smallest.missingEntries > 0)
+        #expect(try Recording(parsing: smallest.bytes).count == 4 - smallest.missingEntries)
+        #expect(whole.file(as: form).omission == nil)
+    }
+
+    /// A file of just the limit is written, and of one byte less is not.
+    @Test(arguments: Recording.Form.allCases) func theLimitIsThatOfTheFile(form: Recording.Form) throws {
+        let whole = try recording(1, bodySize: 100)
+        let size = whole.bytes(as: form).count
+        #expect(whole.file(as: form, limit: size + 1).omission == nil)
+        #expect(whole.file(as: form, limit: size - 1).entriesWithoutBody == 1)
+    }
+}

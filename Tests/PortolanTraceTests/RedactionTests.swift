@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanTrace
+
+/// What of a secret is in a recording: nothing, unless the caller asks for it.
+@Suite(.timeLimit(.minutes(2))) struct RedactionTests {
+    private let redaction = Redaction()
+
+    @Test(arguments: [
+        "X-Api-Key", "apikey", "API_KEY", "access_token", "X-Auth-Token", "X-Auth", "client-secret", "password", "Passwd", "user[password]",
+        "pwd", "PHPSESSID", "JSESSIONID", "session_id", "sid", "X-Amz-Signature", "X-Amz-Credential", "Authorization",
+        "Proxy-Authorization",
+        "Cookie", "Set-Cookie", "Set-Cookie2", "X-CSRF-Token", "private_key", "sig",
+    ])
+    func theseAreNamesOfSecrets(name: String) { #expect(SecretName.isSecret(name.utf8)) }
+
+    @Test(arguments: ["Content-Type", "WWW-Authenticate", "key", "author", "compass", "page", "Location", "design", "x", "", "--"])
+    func theseAreNot(name: String) { #expect(!SecretName.isSecret(name.utf8)) }
+
+    @Test(arguments: [
+        ("http://u:p@h/a", "http://h/a"), ("http://h/?a=1&token=abc/d==&b=2#x", "http://h/?a=1&token=REDACTED&b=2#x"),
+        ("http://h/cb#access_token=abc&state=1", "http://h/cb#access_token=REDACTED&state=1"),
+        ("http://h/a;jsessionid=1F?b=c", "http://h/a;jsessionid=REDACTED?b=c"),
+        ("http://h/?pass%77ord=x", "http://h/?pass%77ord=REDACTED"),
+        ("http://h/?next=http%3A%2F%2Fu%3Ap%40i%2F", "http://h/?next=REDACTED"),
+        ("http://h/?next=%2Fa%3Ftoken%3Dabc", "http://h/?next=REDACTED"), ("http://h/?token=", "http://h/?token=REDACTED"),
+        ("x:y?api_key=1", "x:y?api_key=REDACTED"), ("data:,a?token=1", "data:,a?token=1"),
+        ("http://h/token=1/secret", "http://h/token=1/secret"),
+        ("http://h/?a=b=c&q=me@x", "http://h/?a=b=c&q=me@x"),
+    ])
+    func urlsHaveNone(text: String, redacted: String) throws {
+        let url = redaction.url(try URLRecord(parsing: text))
+        #expect(url.description == redacted)
+        #expect(redaction.url(url) == url)
+    }
+
+    @Test(arguments: [
+        ("application/x-www-form-urlencoded", "a=1&password=x y#z;w&b=2", "a=1&password=REDACTED&b=2"),
+        ("application/x-www-form-urlencoded", "token=x", "token=REDACTED"),
+        ("application/x-www-form-urlencoded", "u=http://me:x@h/&v=1", "u=http://h/&v=1"),
+        ("text/plain", "oauth_token=x&oauth_token_secret=y", "oauth_token=REDACTED&oauth_token_secret=REDACTED"),
+        ("", "api_key=x\n", "api_key=REDACTED"),
+        ("application/json", #"{"a": 1, "token": "x\"y", "b": ["x"]}"#, #"{"a": 1, "token": "REDACTED", "b": ["x"]}"#),
+        (
+            "application/vnd.x+json", #"{"secrets":{"a":"x","b":[-1.5e3,true,null]},"c":"d"}"#,
+            #"{"secrets":{"a":"REDACTED","b":[0,true,null]},"c":"d"}"#
+        ),
+        ("", #"[{"p\u0061ssword" : "x"}]"#, #"[{"p\u0061ssword" : "REDACTED"}]"#),
+        ("text/html", #"{"u":"http:\/\/me:x@h\/"}"#, #"{"u":"http:\/\/h\/"}"#),
+        ("application/x-ndjson", "{\"token\":\"x\"}\n{\"pin\":12}\n", "{\"token\":\"REDACTED\"}\n{\"pin\":0}\n"),
+        ("application/json", #"{"token":"x"#, #"{"token":"REDACTED"#),
+        (
+            "multipart/form-data; boundary=b",
+            "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nx\r\ny\r\n--b\r\nContent-Disposition: form-data; name=a\r\n\r\nz\r\n--b--\r\n",
+            "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nREDACTED\r\n--b\r\nContent-Disposition: form-data; name=a\r\n\r\nz\r\n--b--\r\n"
+        ),
+        (
+            "multipart/form-data; boundary=\"b c\"",
+            "--b c\nContent-Disposition: form-data; name*=utf-8''pass%77ord\n\nx\n--b c\nContent-Type: application/json\n\n{\"token\":\"x\"}\n--b c--",
+            "--b c\nContent-Disposition: form-data; name*=utf-8''pass%77ord\n\nREDACTED\n--b c\nContent-Type: application/json\n\n{\"token\":\"REDACTED\"}\n--b c--"
+        ),
+        ("text/plain", "the password=x is here", "the password=x is here"),
+        ("application/json", "{\"a\":\"password\"}", "{\"a\":\"password\"}"),
+    ])
+    func bodiesThatAreSentHaveNone(type: String, body: String, redacted: String) throws {
+        let fields: HTTPFields = type.isEmpty ? [:] : [.contentType: type]
+        let once = redaction.sentBody(Array(body.utf8), of: fields)
+        #expect(String(decoding: once, as: UTF8.self) == redacted)
+        #expect(redaction.sentBody(once, of: fields) == once)
+        #expect(Redaction(keepsSecrets: true).sentBody(Array(body.utf8), of: fields) == Array(body.utf8))
+    }
+
+    private func exchange() throws -> Exchange {
+        var exchange = Exchange(.post, try URLRecord(parsing: "http://u:hidden1@h/?token=hidden2"), began: 0)
+        exchange.fields = [.authorization: "hidden3", .contentType: "application/json"]
+        exchange.note(sent: .bytes(Array(#"{"password":"hidden4"}"#.utf8)))
+        var response = Response(url: exchange.url, mimeType: MIMEType(parsing: "application/json"), expectedLength: 24, status: .ok)
+        for (name, value) in [
+            ("set-cookie", "hidden5"), ("location", "//us er:hidden6@i/"), ("refresh", "0;url=http:/u:hidden7@i/"),
+            ("link", "<http:u:hidden8@i/?api_key=hidden9>"), ("x-a", "http:\\\\u:hidden10@i"),
+        ] {
+            try response.fields.append(recorded: name, value)
+        }
+        exchange.note(.interim(response), at: .zero)
+        exchange.note(.response(response), at: .zero)
+        for piece in [#"{"access_tok"#, #"en":"hidd"#, "en\"}"] {
+            exchange.note(.data(Array(piece.utf8), count: piece.utf8.count), at: .zero)
+        }
+        exchange.note(.trailers([.cookie: "hidden"]), at: .zero)
+        exchange.note(.finished, at: .zero)
+        return exchange
+    }
+
+    @Test(arguments: Recording.Form.allCases) func aRecordingHasThemOnRequestOnly(form: Recording.Form) throws {
+        var recording = Recording()
+        recording.add(try exchange())
+        let text = String(decoding: recording.bytes(as: form), as: UTF8.self)
+        #expect(!text.contains("hidd"), "\(text)")
+        let kept = try #require(try Recording(parsing: recording.bytes(as: form, keepingSecrets: true)).exchanges.first)
+        #expect(kept.url.description == "http://h/?token=hidden2" && kept.response?.fields[.setCookie] == "hidden5")
+        #expect(String(decoding: kept.payload.bytes, as: UTF8.self) == #"{"access_token":"hidden"}"#)
+        #expect(!String(decoding: recording.bytes(as: form, keepingSecrets: true), as: UTF8.self).contains("hidden6"))
+    }
+
+    /// A secret may be another one each time.
+    @Test(arguments: Recording.Form.allCases) func whatIsLeftOutIsNotCompared(form: Recording.Form) throws {
+        var recording = Recording()
+        recording.add(try exchange())
+        let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: form)))
+        func body(_ url: String, _ body: String) throws -> String {
+            let delegate = RecordingDelegate()
+            var request = try Request(url, method: .post, body: .text(body))
+            request.fields[.contentType] = "application/json"
+            loader(replay, StubHandler { _ in .text("") }).task(for: request, delegate: delegate).resume()
+            return delegate.error?.code.description ?? delegate.text
+        }
+        for url in ["http://h/?token=hidden2", "http://h/?token=another", "http://h/?token="] {
+            #expect(try body(url, #"{"password":"of today"}"#) == #"{"access_token":"******"}"#)
+        }
+        #expect(try body("http://h/?token=x", #"{"password":"x","a":1}"#) == "notFound")
+        #expect(try body("http://h/?page=x", #"{"password":"x"}"#) == "notFound")
+    }
+
+    /// Where they are in the recording they count.
+    @Test func whatIsInItIsCompared() throws {
+        var recording = Recording()
+        for token in ["one", "two"] {
+            var exchange = Exchange(.get, try URLRecord(parsing: "http://h/?token=\(token)"), began: 0)
+            exchange.note(.response(Response(url: exchange.url)), at: .zero)
+            exchange.note(.data(Array(token.utf8), count: 3), at: .zero)
+            exchange.note(.finished, at: .zero)
+            recording.add(exchange)
+        }
+        let replay = ReplayHandler(try Recording(parsing: recording.bytes(as: .har, keepingSecrets: true)))
+        for token in ["two", "one"] {
+            let delegate = RecordingDelegate()
+            loader(replay, StubHandler { _ in .text("") }).task(for: try Request("http://h/?token=\(token)"), delegate: delegate).resume()
+            #expect(delegate.text == token)
+        }
+    }
+
+    @Test(arguments: ["[", "{\"token\":", "\"\\", "?a=%25", "a=%25?", "--b\n", "{\"a\":1,", "&token=", "-1"])
+    func hostileBodiesTakeNoLongerThanTheirLength(piece: String) {
+        let bytes = Array(String(repeating: piece, count: 30_000 / piece.utf8.count).utf8)
+        for type in ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "multipart/mixed", ""] {
+            _ = redaction.sentBody(bytes, of: [.contentType: type])
+            _ = redaction.text(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+}
