@@ -53,7 +53,7 @@ import Testing
         (archive(#"{"request":{"method":"G T","url":"http://h/"}}"#), "entry 1, request.method (line 2:22) is no method"),
         (archive(#"{"request":{"method":"GET","url":"nothing"}}"#), "entry 1, request.url (line 2:34) is no URL"),
         (archive(#"{\#(request),"response":{"status":"200"}}"#), "entry 1, response.status (line 2:68) has to be a number"),
-        (archive(#"{\#(request),"response":{"status":99}}"#), "response.status (line 2:68) has to be a status from 0 to 999"),
+        (archive(#"{\#(request),"response":{"status":1000}}"#), "response.status (line 2:68) has to be a status from 0 to 999"),
         (archive(#"{\#(request),"response":{"status":20.5}}"#), "has to be a whole number"),
         (archive(#"{\#(request),"response":{"status":200,"headers":[{"value":""}]}}"#), "lacks 'name'"),
         (archive(#"{\#(request),"response":{"status":200,"content":{"text":"?","encoding":"base64"}}}"#), "is no base64"),
