@@ -65,6 +65,53 @@ import Testing
         #expect(try program.files == [name])
     }
 
+    /// Each adds its answer to what the others have added meanwhile.
+    @Test(arguments: ["loads.har", "loads.json"]) func processesThatFillOneFileLoseNoEntry(_ name: String) throws {
+        let outcome = try program.runScript(
+            "for i in 1 2 3 4 5 6 7 8; do \"$portolan\" get --replay \(name) --replay-mode fill data:,$i >/dev/null & done; wait")
+        #expect(outcome.errors.isEmpty, "\(outcome.errors)")
+        let played = try program.run(["get", "--replay", name] + (1...8).map { "data:,\($0)" })
+        #expect(played.text == "12345678" && played.status == 0, "\(played.errors)")
+        #expect(try program.files == [name])
+    }
+
+    @Test(arguments: ["loads.har", "loads.json"]) func anOddStatusLosesNothing(_ name: String) throws {
+        let server = try ScriptedServer(
+            ScriptedServer.answer("200 OK", [], "one"), ScriptedServer.answer("000 Zero", [], "two"),
+            ScriptedServer.answer("099 Odd", [], "three"))
+        let fill = ["get", "--replay", name, "--replay-mode", "fill"]
+        for (path, text) in [("/1", "one"), ("/2", "two"), ("/3", "three")] {
+            #expect(try program.run(fill + [server.url(path)]).text == text)
+        }
+        server.close()
+        let played = try program.run("get", "--replay", name, server.url("/1"), server.url("/2"), server.url("/3"))
+        #expect(played.text == "onetwothree" && played.status == 0, "\(played.errors)")
+    }
+
+    @Test func anEntryThatCannotBeReadIsPassedOverAndStays() throws {
+        let entry = #"{"request":{"method":"GET","url":"data:,one"},"response":{"status":0,"content":{"text":"one"}}}"#
+        try program.makeFile("loads.har", #"{"log":{"entries":[\#(entry),{"mine":7}]}}"#)
+        let outcome = try program.run("get", "--replay", "loads.har", "--replay-mode", "fill", "data:,one", "data:,two")
+        #expect(outcome.text == "onetwo" && outcome.status == 0)
+        #expect(
+            outcome.errors == ["portolan: warning: --replay: 'loads.har': entry 2 (line 1:115) lacks 'request'; it is passed over"],
+            "\(outcome.errors)")
+        #expect(program.contents(of: "loads.har")?.contains(#"{"mine":7}"#) == true)
+        #expect(try program.run("get", "--replay", "loads.har", "data:,two", "data:,one").text == "twoone")
+    }
+
+    @Test func whatLooksLikeASecretIsNeitherRecordedNorCompared() throws {
+        let server = try ScriptedServer(ScriptedServer.answer("200 OK", ["Content-Type: application/json"], #"{"access_token":"hidden3"}"#))
+        let arguments = { ["get", server.url("/f?api_key=\($0)"), "-d", "user=me&password=\($0)"] }
+        #expect(try program.run(arguments("hidden1") + ["--replay", "a.har", "--replay-mode", "fill"]).text.contains("hidden3"))
+        #expect(try program.run(arguments("hidden2") + ["--replay", "b.har", "--replay-mode", "fill", "--keep-secrets"]).status == 0)
+        server.close()
+        #expect(program.contents(of: "a.har")?.contains("hidden") == false)
+        #expect(try program.run(arguments("other") + ["--replay", "a.har"]).text == #"{"access_token":"*******"}"#)
+        #expect(try program.run(arguments("hidden2") + ["--replay", "b.har"]).text == #"{"access_token":"hidden3"}"#)
+        #expect(try program.run(arguments("other") + ["--replay", "b.har"]).status == 37)
+    }
+
     @Test func recordWritesTheFileAnew() throws {
         let name = "loads.har"
         let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "old"), ScriptedServer.answer("200 OK", [], "new"))

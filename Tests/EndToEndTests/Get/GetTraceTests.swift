@@ -65,6 +65,96 @@ import Testing
         #expect(text.contains("/private/secret.txt"))
     }
 
+    /// Also what the loader follows, and what is wrong in a way that a parser forgives.
+    @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func passwordsAndSecretsAreLeftOut(_ name: String) throws {
+        let fields = [
+            "Content-Location: //us er:hidden1@h/", "Refresh: 0;url=http:/u:hidden2@h/",
+            "Link: <http:u:hidden3@h/>; rel=a, <//a\"b:hidden4@h>",
+            "X-A: HTTP:\\\\u\t:hidden5@h", "X-Auth-Token: hidden6", "Set-Cookie: id=hidden7",
+        ]
+        let server = try ScriptedServer { connection in
+            connection == 0
+                ? ScriptedServer.answer("302 Found", ["Location: //us er:hidden8@127.0.0.1/?token=hidden9"])
+                : ScriptedServer.answer("200 OK", fields, #"{"password":"hidden10"}"#)
+        }
+        let arguments = [
+            "get", "-H", "X-Api-Key: hidden11", "--max-redirects", "0", server.url("/a?session=hidden12"), server.url("/b"), "--trace",
+            name,
+        ]
+        let outcome = try program.run(arguments + ["-v"])
+        #expect(outcome.status == 47, "\(outcome.errors)")
+        let text = try #require(program.contents(of: name))
+        #expect(!text.contains("hidden"), "\(text)")
+        #expect(
+            !outcome.errors.contains { $0.contains("hidden1@") || $0.contains("hidden2") || $0.contains("hidden8") }, "\(outcome.errors)")
+        _ = try program.run(arguments + ["--keep-secrets"])
+        let kept = try #require(program.contents(of: name))
+        #expect(!["hidden1@", "hidden2", "hidden3", "hidden4", "hidden5", "hidden8"].contains(where: kept.contains))
+        if name == "loads.har" { #expect(["hidden6", "hidden7", "hidden11", "hidden12"].allSatisfy(kept.contains)) }
+    }
+
+    /// Also where the file was everybody's.
+    @Test(
+        arguments: [["--trace", "loads.har"], ["--trace", "loads.html"], ["--replay-mode", "fill", "--replay", "loads.json"]],
+        [true, false])
+    func nobodyElseMayReadTheFile(arguments: [String], exists: Bool) throws {
+        let name = try #require(arguments.last)
+        if exists {
+            let content = name == "loads.json" ? #"{"loads":[]}"# : ""
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: program.makeFile(name, content).path)
+        }
+        #expect(try program.run(["get", "data:,x"] + arguments).status == 0)
+        let attributes = try FileManager.default.attributesOfItem(atPath: program.folder.path + "/" + name)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+
+    /// As a strict parser reads it.
+    private func parsed(_ name: String) throws -> [String] {
+        let script = """
+            import json
+            def strict(text): raise ValueError(text)
+            for entry in json.load(open('\(name)'), parse_constant=strict)['log']['entries']:
+                print(entry['response']['status'], entry['time'] >= 0, entry['startedDateTime'], entry.get('_repeated', False))
+            """
+        try program.makeFile("strict.py", script)
+        let outcome = try program.runScript("python3 strict.py")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        return outcome.lines
+    }
+
+    @Test func anArchiveOfSeveralTriesIsJSON() throws {
+        let busy = ScriptedServer.answer("503 Service Unavailable", [], "busy")
+        let server = try ScriptedServer(busy, busy, ScriptedServer.answer("200 OK", [], "done"))
+        let arguments = ["get", "-s", "--retry", "3", "--retry-delay", "0.01", server.url()]
+        #expect(try program.run(arguments + ["--trace", "loads.har"]).text == "done")
+        let entries = try parsed("loads.har").map { $0.split(separator: " ").map(String.init) }
+        #expect(entries.map(\.first) == ["503", "503", "200"] && entries.allSatisfy { $0[1] == "True" })
+        #expect(entries.map { $0[2] } == entries.map { $0[2] }.sorted())
+        server.close()
+        #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "done")
+    }
+
+    /// With what -u says, and with the user information of the URL, of which nobody is asked.
+    @Test(arguments: [true, false]) func anAnswerAfterWhichTheRequestIsSentAgainIsAnEntry(usesOption: Bool) throws {
+        let server = try ScriptedServer(
+            ScriptedServer.answer("401 Unauthorized", ["WWW-Authenticate: Basic realm=r"], "no"), ScriptedServer.answer("200 OK", [], "yes")
+        )
+        let url = usesOption ? server.url() : server.url().replacingOccurrences(of: "://", with: "://u:p@")
+        #expect(try program.run(["get", "--trace", "loads.har", url] + (usesOption ? ["-u", "u:p"] : [])).text == "yes")
+        let entries = try parsed("loads.har").map { $0.split(separator: " ").map(String.init) }
+        #expect(entries.map { [$0[0], $0[3]] } == [["401", "True"], ["200", "False"]])
+        #expect(entries[0][2] <= entries[1][2])
+        server.close()
+        #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "yes")
+    }
+
+    @Test func whatFailRefusesIsInTheTrace() throws {
+        let server = try ScriptedServer(ScriptedServer.answer("404 Not Found", ["X-Mark: 1"], "gone"))
+        #expect(try program.run("get", "--fail", "--trace", "loads.har", server.url()).status == 22)
+        let response = try #require(entries("loads.har").first?["response"] as? [String: Any])
+        #expect(response["status"] as? Int == 404 && response["statusText"] as? String == "Not Found")
+    }
+
     @Test func eventsHaveTheTimeOfDayAtWhichTheirLoadBegan() throws {
         let before = Date()
         #expect(try program.run("get", "--trace", "loads.json", "data:,one", "data:none").status == 3)
