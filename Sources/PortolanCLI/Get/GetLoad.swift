@@ -21,8 +21,9 @@ final class GetLoad: LoadDelegate {
     private let includesHead: Bool
     private let refusesBadStatus: Bool
     private let passwords: [PasswordAnswer]
-    private let decideRetry: @Sendable (Setback) -> RetrySchedule.Decision
-    private let start: Duration
+    private let decideRetry: @Sendable (Setback, _ elapsed: Duration) -> RetrySchedule.Decision
+    /// When the first try began.
+    let start: Duration
     /// When this try began, since ``start``.
     private let began: Duration
     private let monitor = Monitor(State())
@@ -34,20 +35,21 @@ final class GetLoad: LoadDelegate {
     }
 
     /// - Parameters:
-    ///   - start: when the first try began.
+    ///   - start: when the first try began; `nil` for the first try.
     ///   - decideRetry: whether there is another try; asked at most once, when it is known why this one fails.
     init(
         output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: [PasswordAnswer] = [],
-        since start: Duration = MonotonicTime.now,
-        decideRetry: @escaping @Sendable (Setback) -> RetrySchedule.Decision = { _ in .giveUp(reason: nil) }
+        since start: Duration? = nil,
+        decideRetry: @escaping @Sendable (Setback, _ elapsed: Duration) -> RetrySchedule.Decision = { _, _ in .giveUp(reason: nil) }
     ) {
         self.output = output
         self.observers = observers
         self.includesHead = includesHead
         self.refusesBadStatus = refusesBadStatus
         self.passwords = passwords
-        self.start = start
-        began = MonotonicTime.now - start
+        let now = MonotonicTime.now
+        self.start = start ?? now
+        began = now - self.start
         self.decideRetry = decideRetry
     }
 
@@ -170,7 +172,7 @@ final class GetLoad: LoadDelegate {
 
     /// - Returns: whether there is another try.
     private func prepareRetry(after setback: Setback) -> Bool {
-        switch decideRetry(setback) {
+        switch decideRetry(setback, time) {
         case .wait(let wait) where output.canStartAgain:
             monitor.withLock { $0.retry = Retry(setback: setback, wait: wait) }
             return true
@@ -184,7 +186,8 @@ final class GetLoad: LoadDelegate {
 
     // MARK: Observers
 
-    private var time: Duration { MonotonicTime.now - start }
+    /// Since the first try began.
+    var time: Duration { MonotonicTime.now - start }
 
     private func tell(_ event: LoadEvent) throws(Failure) {
         for observer in observers { try observer.observe(event, at: time) }

@@ -27,36 +27,38 @@ final class GetSession: Sendable {
         trace: TraceFile?
     ) -> Failure? {
         let observers = command.output.makeObservers(trace)
-        let start = MonotonicTime.now
         var schedule = command.retries.schedule
+        /// When the first try began.
+        var start: Duration?
         while true {
             var load: GetLoad?
             do throws(Failure) {
                 let body = try body.get()
-                let new = try makeLoad(url, sending: body, with: command, observers, since: start) { [schedule] setback in
-                    let decision = schedule.decide(after: setback, elapsed: MonotonicTime.now - start)
+                let new = try makeLoad(url, sending: body, with: command, observers, since: start) { [schedule] setback, elapsed in
+                    let decision = schedule.decide(after: setback, elapsed: elapsed)
                     guard case .wait = decision, body?.isSpent == true else { return decision }
                     return .giveUp(reason: "what was sent can be read only once")
                 }
                 load = new.load
+                start = new.load.start
                 defer { tellWhyNotAgain(new.load, command) }
                 try run(new.load, new.request, on: loader)
                 return nil
             } catch {
                 if interruption == nil, let retry = load?.retry,
-                    prepare(retry, after: error, schedule, command, observers, at: MonotonicTime.now - start)
+                    prepare(retry, after: error, schedule, command, observers, at: load?.time ?? .zero)
                 {
                     schedule.begin()
                     continue
                 }
-                return report(error.mentioning(strays), to: observers, at: MonotonicTime.now - start)
+                return report(error.mentioning(strays), to: observers, at: load?.time ?? .zero)
             }
         }
     }
 
     private func makeLoad(
-        _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver], since start: Duration,
-        decideRetry: @escaping @Sendable (Setback) -> RetrySchedule.Decision
+        _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver], since start: Duration?,
+        decideRetry: @escaping @Sendable (Setback, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(for: url, sending: body)
         let output = try command.output.makeOutput(for: &request)

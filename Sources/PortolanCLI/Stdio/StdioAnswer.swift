@@ -86,8 +86,13 @@ enum StdioAnswer {
         return (.null, .string(Data(bytes).base64EncodedString()))
     }
 
+    /// The code is one of those that readers have always known; a narrower one is the detail.
     private static func error(_ error: LoadError) -> JSONValue {
-        ["code": .string(error.name), "message": .string(error.words)]
+        var general = error
+        if error.domain == nil { general.code = error.code.general }
+        let detail: [(String, JSONValue)] = general.code == error.code ? [] : [("detail", .string(error.name))]
+        let members = [("code", JSONValue.string(general.name)), ("message", .string(error.words))] + detail
+        return .object(members.map { JSONValue.Member(name: $0, value: $1) })
     }
 }
 

@@ -91,6 +91,17 @@ extension LoadError.Code {
     /// A SOCKS proxy made no connection to the server; it may want a password.
     public static let socksFailed = Self(rawValue: -39)
 
+    /// The code that says it with less detail; itself where there is none. Programs that branch on the first 32 codes alone use it.
+    package var general: Self {
+        switch self {
+        case .certificateNotTrusted, .trustRootsUnusable, .clientCertificateUnusable: .secureConnectionFailed
+        case .emptyResponse: .connectionLost
+        case .proxyNotFound: .nameNotFound
+        case .tunnelFailed, .socksFailed: .cannotConnect
+        default: self
+        }
+    }
+
     /// Every published code with its name.
     public static let published: [(code: Self, name: String)] = [
         (.unknown, "unknown"),

@@ -94,7 +94,7 @@ final class FileUploadTests {
         for _ in 0..<20 {
             let server = try ScriptedServer([.receiveHead, .receive(1000), .close])
             let error = await #expect(throws: LoadError.self) { try await Loader.http().data(for: self.request(server)) }
-            #expect(error?.code == .connectionLost, "\(error?.message ?? "")")
+            #expect(error?.code.general == .connectionLost, "\(error?.message ?? "")")
         }
     }
 }

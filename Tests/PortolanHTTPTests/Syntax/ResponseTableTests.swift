@@ -33,7 +33,7 @@ import Testing
         for cut in 0..<needed {
             switch result(row, [row.bytes[..<cut]]) {
             case .failure(let error):
-                let allowed: [LoadError.Code] = [.truncated, .connectionLost] + (whole.code.map { [$0] } ?? [])
+                let allowed: [LoadError.Code] = [.truncated, .emptyResponse] + (whole.code.map { [$0] } ?? [])
                 #expect(allowed.contains(error.code), "cut before byte \(cut): \(error)")
             case .success(let read):
                 let all = try whole.get()

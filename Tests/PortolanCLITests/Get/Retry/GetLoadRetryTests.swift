@@ -17,7 +17,7 @@ import Testing
         var configuration = Loader.Configuration.default
         configuration.handlers = [StubHandler { _ in answer }]
         let setbacks = Mutex<[Setback]>([])
-        let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { setback in
+        let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { setback, _ in
             setbacks.withLock { $0.append(setback) }
             return retries ? .wait(.seconds(2)) : .giveUp(reason: "enough")
         }
