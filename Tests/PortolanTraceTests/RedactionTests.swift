@@ -64,6 +64,7 @@ import Testing
             "--b c\nContent-Disposition: form-data; name*=utf-8''pass%77ord\n\nx\n--b c\nContent-Type: application/json\n\n{\"token\":\"x\"}\n--b c--",
             "--b c\nContent-Disposition: form-data; name*=utf-8''pass%77ord\n\nREDACTED\n--b c\nContent-Type: application/json\n\n{\"token\":\"REDACTED\"}\n--b c--"
         ),
+        ("application/x-www-form-urlencoded", #"{"password":"x"}"#, #"{"password":"REDACTED"}"#),
         ("text/plain", "the password=x is here", "the password=x is here"),
         ("application/json", "{\"a\":\"password\"}", "{\"a\":\"password\"}"),
     ])

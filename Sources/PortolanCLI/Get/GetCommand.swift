@@ -26,6 +26,9 @@ struct GetCommand: ParsableCommand {
         if output.usesSuggestedName, output.includesHead || request.asksHeadOnly {
             throw ValidationError("-J excludes -i and -I: where the head is written, it can't name the file")
         }
+        if let trace = output.trace?.path, let file = output.file?.path, FileSystem.isSame(trace, file) {
+            throw ValidationError("-o and --trace name the same file, '\(file)'; choose another one for --trace")
+        }
         for (name, path) in [("--trace", output.trace?.path), ("-o", output.file?.path)] {
             if let path, let recording = loader.replay.path, FileSystem.isSame(path, recording) {
                 throw ValidationError("--replay and \(name) name the same file, '\(recording)'; choose another one for \(name)")

@@ -75,7 +75,7 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    var diagnostics: Diagnostics.Level { !isSilent ? .warnings : showsErrors ? .errors : .nothing }
+    var diagnostics: Diagnostics.Verbosity { !isSilent ? .warnings : showsErrors ? .errors : .nothing }
 
     private var goesToStandardOutput: Bool { (file == nil || file?.path == "-") && !usesRemoteName }
 

@@ -6,12 +6,12 @@ import Synchronization
 /// Standard error.
 enum Diagnostics {
     /// How much a person is told.
-    enum Level: UInt8, AtomicRepresentable { case nothing, errors, warnings }
+    enum Verbosity: UInt8, AtomicRepresentable { case nothing, errors, warnings }
 
-    private static let level = Atomic(Level.warnings)
+    private static let level = Atomic(Verbosity.warnings)
 
     /// Decides for the whole program.
-    static func limit(to level: Level) {
+    static func limit(to level: Verbosity) {
         Self.level.store(level, ordering: .relaxed)
     }
 
@@ -20,7 +20,7 @@ enum Diagnostics {
         tell(message, at: .errors)
     }
 
-    private static func tell(_ message: String, at level: Level) {
+    private static func tell(_ message: String, at level: Verbosity) {
         guard Self.level.load(ordering: .relaxed).rawValue >= level.rawValue else { return }
         write("portolan: \(PlainText.line(UserInformation.removed(from: message)))\n")
     }

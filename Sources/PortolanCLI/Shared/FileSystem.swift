@@ -72,6 +72,9 @@ enum FileSystem {
         guard ftruncate(file.number, 0) == 0 else { throw .last }
     }
 
+    /// What an unfinished file of `-C` keeps: which body its bytes are a part of.
+    static let continuationAttribute = "user.portolan.validator"
+
     /// A text that is kept with a file, or `nil` where there is none: getxattr(2).
     static func attribute(_ name: String, of file: Descriptor) -> String? {
         var buffer = [UInt8](repeating: 0, count: 1024)

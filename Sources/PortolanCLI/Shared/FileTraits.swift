@@ -24,7 +24,7 @@ struct FileTraits {
     private static let accessList = "system.posix_acl_access"
     private static let capabilities = "security.capability"
     /// They say something of the old contents: signatures of the kernel's, and what an unfinished part is a part of.
-    private static let ofContents = ["security.ima", "security.evm", ContinuedFile.attribute]
+    private static let ofContents = ["security.ima", "security.evm", FileSystem.continuationAttribute]
 
     /// How many names the file has: hard links.
     let nameCount: Int

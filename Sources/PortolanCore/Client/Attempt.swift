@@ -379,9 +379,7 @@ extension Attempt {
 
 extension LoadError {
     fileprivate func attributed(to handler: String) -> LoadError {
-        var error = self
-        error.message += " (handler \(handler))"
-        return error
+        noting("handler \(handler)")
     }
 }
 

@@ -51,6 +51,14 @@ extension LoadError {
         self.remedy = remedy
     }
 
+    /// The error with `note` in brackets, behind what happened and before the remedy.
+    package func noting(_ note: String) -> LoadError {
+        var error = self
+        let tail = remedy.map { "; \($0.words)" } ?? ""
+        error.message = message.hasSuffix(tail) ? "\(message.dropLast(tail.count)) (\(note))\(tail)" : "\(message) (\(note))"
+        return error
+    }
+
     /// The message with other words for its remedy.
     package func message(saying words: (Remedy) -> String) -> String {
         guard let remedy, message.hasSuffix(remedy.words) else { return message }

@@ -535,7 +535,7 @@ extension LoadError {
 
     /// The last of so many tries failed so.
     fileprivate func afterSending(_ count: Int) -> LoadError {
-        LoadError(code, message: "\(message) (tried \(count) times)", cause: cause)
+        noting("tried \(count) times")
     }
 
     /// As the caller gets it.

@@ -38,7 +38,7 @@ package struct Exchange: Sendable {
     /// How many bytes were sent; `nil`: not known.
     package var bodyLength: Int64? = 0
     /// Of a body that is too large to be recorded.
-    package var bodyDigest: SHA256?
+    package var bodyDigest: SHA256Digest?
     /// Seconds since 1970.
     package var began: Double
     package var moments: [Moment] = []

@@ -72,7 +72,7 @@ struct Place {
 
     /// The digest of what was sent.
     func largeBody(of length: Place?) throws(Problem) -> SentBody {
-        guard let digest = SHA256(text: try text()) else { throw problem("is no SHA-256") }
+        guard let digest = SHA256Digest(text: try text()) else { throw problem("is no SHA-256") }
         return .large(length: Int64(try length?.count() ?? 0), digest)
     }
 

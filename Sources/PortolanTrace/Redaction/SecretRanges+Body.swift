@@ -13,9 +13,10 @@ extension SecretRanges {
         if essence.hasPrefix("multipart/") {
             return depth < deepestPart ? multipart(bytes, boundary: type?[parameter: "boundary"], depth: depth) : []
         }
-        if essence == "application/x-www-form-urlencoded" { return parameters(in: bytes, .form) }
+        // First how it begins: much JSON is sent with the type of a form, which is curl's for `-d`.
         let first = bytes.first { $0 > 0x20 }
         if essence.hasSuffix("json") || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") { return json(bytes) }
+        if essence == "application/x-www-form-urlencoded" { return parameters(in: bytes, .form) }
         return bytes.isShapedLikeForm ? parameters(in: bytes, .form) : []
     }
 

@@ -9,7 +9,7 @@ package final class BodyCollector: Sendable {
         /// As long as they are few enough.
         var bytes: [UInt8] = []
         /// From where they are too many.
-        var hasher: SHA256.Hasher?
+        var hasher: SHA256?
         var count: Int64 = 0
         var answer: (@Sendable (SentBody) -> Void)?
     }
@@ -71,7 +71,7 @@ extension BodyCollector.State {
         if hasher == nil {
             bytes += piece
             guard bytes.count > Exchange.largestBody else { return }
-            hasher = SHA256.Hasher()
+            hasher = SHA256()
             hasher?.update(bytes)
             bytes = []
         } else {
@@ -79,7 +79,7 @@ extension BodyCollector.State {
         }
     }
 
-    fileprivate var sent: SentBody { hasher.map { .large(length: count, $0.finish()) } ?? .bytes(bytes) }
+    fileprivate var sent: SentBody { hasher.map { .large(length: count, $0.finalize()) } ?? .bytes(bytes) }
 }
 
 extension BodyCollector {

@@ -56,6 +56,12 @@ import Testing
         #expect(entries[0]["serverIPAddress"] as? String == "127.0.0.1" || entries[0]["serverIPAddress"] as? String == "::1")
     }
 
+    @Test func theTraceDoesNotReplaceTheBody() throws {
+        let outcome = try program.run("get", "-o", "same.har", "--trace", "same.har", "data:,body")
+        #expect(outcome.status == 2 && outcome.errors.contains { $0.contains("name the same file, 'same.har'") }, "\(outcome.errors)")
+        #expect(program.contents(of: "same.har") == nil)
+    }
+
     /// Whoever is shown the file learns no password.
     @Test(arguments: ["loads.har", "loads.json", "loads.html"]) func credentialsAreLeftOut(_ name: String) throws {
         let url = try servers.url(.nginxHTTP, "/private/secret.txt")

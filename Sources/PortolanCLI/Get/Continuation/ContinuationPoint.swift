@@ -40,7 +40,7 @@ enum ContinuationPoint: ExpressibleByArgument, Equatable {
     private static func contents(of place: ContinuedFile.Place) throws(SystemError) -> (size: Int64, validator: String?) {
         guard FileSystem.kind(at: place.path) != nil else { return (0, nil) }
         let file = try FileSystem.openForReading(place.path, followsLinks: place.followsLinks)
-        let (size, validator) = (FileSystem.size(of: file), FileSystem.attribute(ContinuedFile.attribute, of: file))
+        let (size, validator) = (FileSystem.size(of: file), FileSystem.attribute(FileSystem.continuationAttribute, of: file))
         try file.close()
         guard let size else { throw .notRegularFile }
         // Written by another program, it may hold anything.

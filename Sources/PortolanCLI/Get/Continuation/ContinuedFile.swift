@@ -8,8 +8,6 @@ import Synchronization
 /// What the bytes are of (``Continuation/validator(of:)``) is kept with the file, as an extended attribute, until it is whole; file systems
 /// without them lose it, and then nobody notices that the resource was replaced meanwhile by another of the same length or longer.
 final class ContinuedFile: BodyOutput {
-    static let attribute = "user.portolan.validator"
-
     private enum State {
         case waiting
         case open(Descriptor, left: Int64?, size: Int64?)
@@ -56,7 +54,7 @@ final class ContinuedFile: BodyOutput {
             let file = try open()
             do throws(SystemError) {
                 try FileSystem.truncate(file)
-                try FileSystem.setAttribute(Self.attribute, of: file, to: Continuation.validator(of: response))
+                try FileSystem.setAttribute(FileSystem.continuationAttribute, of: file, to: Continuation.validator(of: response))
             } catch {
                 throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
             }
@@ -104,7 +102,7 @@ final class ContinuedFile: BodyOutput {
                 "'\(path)' has \(written ?? 0) bytes\(size.map { " of \($0)" } ?? "") now, and the server sent no more; try again")
         }
         do throws(SystemError) {
-            try FileSystem.setAttribute(Self.attribute, of: file, to: nil)
+            try FileSystem.setAttribute(FileSystem.continuationAttribute, of: file, to: nil)
             try file.close()
         } catch {
             throw Failure(.writeFailed, "cannot write '\(path)': \(error)")

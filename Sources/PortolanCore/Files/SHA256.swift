@@ -1,32 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The digest that pins a library: FIPS 180-4, section 6.2.
+/// SHA-256, of bytes in pieces: pins libraries, and tells large bodies apart.
 ///
 /// Written here although libraries have it: the one that serves Swift brings all of BoringSSL, and took a clean build of this package from one minute
-/// of processor time to nearly six (on two cores; measured). Nothing is secret in what a pin is compared with.
-package struct SHA256: ~Copyable {
+/// of processor time to nearly six (on two cores; measured). Nothing is secret in what a digest is compared with.
+///
+/// Source: FIPS 180-4, section 6.2
+package struct SHA256: Sendable {
     private var state: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19
     )
     private var schedule = [UInt32](repeating: 0, count: 64)
 
-    /// In lower-case hexadecimal.
+    /// Bytes that do not fill a block yet.
+    private var rest: [UInt8] = []
+    private var count: UInt64 = 0
+
+    package init() {}
+
+    /// The digest of `message`, in lower-case hexadecimal.
     package static func hexadecimal(of message: [UInt8]) -> String {
         var hash = SHA256()
-        let whole = message.count & ~63
-        for start in stride(from: 0, to: whole, by: 64) { hash.take(message, at: start) }
-        // The rest, a one bit, zeros, and the length in bits: one block or two (section 5.1.1).
-        var end = Array(message[whole...]) + [0x80]
-        end += [UInt8](repeating: 0, count: (end.count <= 56 ? 56 : 120) - end.count)
-        end += (0..<8).map { UInt8(truncatingIfNeeded: (message.count << 3) >> (56 - 8 * $0)) }
-        for start in stride(from: 0, to: end.count, by: 64) { hash.take(end, at: start) }
-        return hash.words.map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 8 - digits.count) + digits
-        }.joined()
+        hash.update(message)
+        return hash.finalize().text
     }
 
-    private var words: [UInt32] { [state.0, state.1, state.2, state.3, state.4, state.5, state.6, state.7] }
+    package mutating func update(_ bytes: [UInt8]) {
+        count &+= UInt64(bytes.count)
+        let whole = rest.isEmpty ? bytes : rest + bytes
+        let end = whole.count & ~63
+        for start in stride(from: 0, to: end, by: 64) { take(whole, at: start) }
+        rest = Array(whole[end...])
+    }
+
+    package consuming func finalize() -> SHA256Digest {
+        // A one bit, zeros, and the length in bits: one block or two (section 5.1.1).
+        let bits = count &* 8
+        let zeros = (rest.count < 56 ? 55 : 119) - rest.count
+        update([0x80] + [UInt8](repeating: 0, count: zeros) + (0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * UInt64($0))) })
+        return SHA256Digest([state.0, state.1, state.2, state.3, state.4, state.5, state.6, state.7])
+    }
 
     /// Takes the 64 bytes that begin at `start`.
     private mutating func take(_ bytes: [UInt8], at start: Int) {
@@ -67,4 +80,26 @@ package struct SHA256: ~Copyable {
         0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a, 0x5b9c_ca4f, 0x682e_6ff3, 0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208,
         0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
     ]
+}
+
+/// What ``SHA256`` gives.
+package struct SHA256Digest: Hashable, Sendable {
+    private let words: [UInt32]
+
+    fileprivate init(_ words: [UInt32]) { self.words = words }
+
+    /// `nil` where the text is not 64 hexadecimal digits.
+    package init?(text: String) {
+        let digits = Array(text.utf8)
+        guard digits.count == 64, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
+        words = stride(from: 0, to: 64, by: 8).compactMap { UInt32(String(decoding: digits[$0..<$0 + 8], as: UTF8.self), radix: 16) }
+    }
+
+    /// 64 digits, in lower case.
+    package var text: String {
+        words.map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 8 - digits.count) + digits
+        }.joined()
+    }
 }

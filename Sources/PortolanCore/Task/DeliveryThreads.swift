@@ -41,8 +41,9 @@ package final class DeliveryThreads: Sendable {
     private func look(since begun: UInt64) {
         isWatched.store(false, ordering: .releasing)
         guard pool.isExhausted else { return }
-        let threads = pool.census.threads
-        if pool.begunCount == begun { pool.runWaiting(atMost: max(0, min(threads, Self.mostThreads - threads))) }
+        let (threads, idle) = pool.census
+        let busy = threads - idle
+        if pool.begunCount == begun { pool.runWaiting(atMost: max(idle, min(busy, Self.mostThreads - busy))) }
         if pool.isExhausted { watch() }
     }
 

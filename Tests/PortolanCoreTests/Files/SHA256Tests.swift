@@ -4,7 +4,7 @@ import Foundation
 import PortolanTestSupport
 import Testing
 
-@testable import PortolanPlugins
+@testable import PortolanCore
 
 @Suite struct SHA256Tests {
     /// The examples that NIST publishes with FIPS 180-4.
@@ -19,6 +19,26 @@ import Testing
     ])
     func thePublishedExamplesAgree(message: String, digest: String) {
         #expect(SHA256.hexadecimal(of: Array(message.utf8)) == digest)
+    }
+
+    /// FIPS 180-4, and lengths around that of a block.
+    @Test(arguments: [
+        ("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        ("a", 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"),
+        ("a", 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a"),
+        ("a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"),
+        ("a", 1000, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"),
+    ])
+    func digestsOfPiecesAreThoseOfTheStandard(text: String, count: Int, digest: String) {
+        let bytes = Array(String(repeating: text, count: count).utf8)
+        for size in [1, 7, 64, 65, 2000] {
+            var hash = SHA256()
+            for start in stride(from: 0, to: bytes.count, by: size) { hash.update(Array(bytes[start..<min(start + size, bytes.count)])) }
+            let result = hash.finalize()
+            #expect(result.text == digest && SHA256Digest(text: digest) == result)
+        }
+        #expect(SHA256Digest(text: "x" + digest.dropFirst()) == nil && SHA256Digest(text: "") == nil)
     }
 
     /// Each length around the ends of blocks, beside sha256sum(1).
