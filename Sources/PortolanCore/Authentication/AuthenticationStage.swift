@@ -5,7 +5,7 @@ import Synchronization
 /// Answers challenges from the URL's user information, and passes the others on with the credential that it proposes.
 package final class AuthenticationStage: ClientStage {
     package let next: any ProtocolClient
-    private let director: any LoadDirector
+    private weak let director: (any LoadDirector)?
     private let waiting = Mutex<WaitingChallenge?>(nil)
 
     package init(director: any LoadDirector, next: any ProtocolClient) {
@@ -14,6 +14,7 @@ package final class AuthenticationStage: ClientStage {
     }
 
     package func didReceive(_ challenge: AuthenticationChallenge) {
+        guard let director else { return challenge.answer(.cancel) }
         let isFirst = challenge.previousFailureCount == 0
         let proposed = challenge.proposedCredential ?? URLCredential.of(director.currentRequest.url, for: challenge.protectionSpace)
         if isFirst, let proposed, challenge.proposedCredential == nil { return challenge.answer(.use(proposed)) }
@@ -23,7 +24,7 @@ package final class AuthenticationStage: ClientStage {
             failureResponse: challenge.failureResponse
         ) { [self] answer in
             guard take(challenge) != nil else { return }  // withdrawn
-            director.callerIsAsked(false)
+            self.director?.callerIsAsked(false)
             challenge.answer(Self.resolve(answer, for: challenge.protectionSpace, proposed: isFirst ? proposed : nil))
         }
         waiting.withLock { $0 = WaitingChallenge(asked: challenge, passedOn: passedOn) }
@@ -33,7 +34,7 @@ package final class AuthenticationStage: ClientStage {
 
     package func didCancel(_ challenge: AuthenticationChallenge) {
         guard let waiting = take(challenge) else { return }
-        director.callerIsAsked(false)
+        director?.callerIsAsked(false)
         if let passedOn = waiting.passedOn { next.didCancel(passedOn) }
     }
 

@@ -7,7 +7,7 @@ import Synchronization
 package final class RedirectStage: ClientStage {
     package let next: any ProtocolClient
     private let policy: RedirectPolicy
-    private let director: any LoadDirector
+    private weak let director: (any LoadDirector)?
     private let count = Mutex(0)
 
     package init(policy: RedirectPolicy, director: any LoadDirector, next: any ProtocolClient) {
@@ -17,6 +17,7 @@ package final class RedirectStage: ClientStage {
     }
 
     package func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
+        guard let director else { return .stopped }
         switch policy.mode {
         case .follow: break
         case .manual: return .keepGoing
@@ -26,8 +27,8 @@ package final class RedirectStage: ClientStage {
             return .stopped
         }
         do throws(LoadError) {
-            let successor = try successor(of: request)
-            return decide(on: successor, redirectResponse)
+            let successor = try successor(of: request, after: director.currentRequest)
+            return decide(on: successor, redirectResponse, with: director)
         } catch {
             director.end(with: error)
             return .stopped
@@ -37,7 +38,7 @@ package final class RedirectStage: ClientStage {
     /// A redirect that its handler did not offer, for it can't be followed: what the Fetch Standard calls a network error.
     package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         if let error = refusal(of: response) {
-            director.end(with: error)
+            director?.end(with: error)
             return .stopped
         }
         return next.didReceive(response, storage: storage)
@@ -61,18 +62,18 @@ package final class RedirectStage: ClientStage {
         }
     }
 
-    private func successor(of proposed: Request) throws(LoadError) -> Request {
+    private func successor(of proposed: Request, after current: Request) throws(LoadError) -> Request {
         let followed = count.withLock { count in
             defer { count += 1 }
             return count
         }
-        return try policy.successor(of: director.currentRequest, proposed: proposed, count: followed)
+        return try policy.successor(of: current, proposed: proposed, count: followed)
     }
 
-    private func decide(on successor: Request, _ response: Response) -> Flow {
-        let box = DecisionBox { [director] in director.follow(ifSendable: successor, wasPutOff: true) }
-        director.ask(successor, response) { [self] decision in
-            guard box.answer(decision) == .isLate else { return }
+    private func decide(on successor: Request, _ response: Response, with director: any LoadDirector) -> Flow {
+        let box = DecisionBox { [weak director] in director?.follow(ifSendable: successor, wasPutOff: true) }
+        director.ask(successor, response) { [weak director] decision in
+            guard box.answer(decision) == .isLate, let director else { return }
             switch decision {
             case .follow(let request): director.follow(ifSendable: request, wasPutOff: true)
             case .deliver: director.declineRedirect()

@@ -28,6 +28,12 @@ final class Collector: DelegatingDelegate {
         self.thread = thread
     }
 
+    /// The task was released while it was suspended, and who waits for it hears so.
+    deinit {
+        guard let waiter = state.withLock({ $0.waiter.take() }) else { return }
+        waiter(.failure(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")))
+    }
+
     /// The outcome, if the load has ended; from then on it is the caller's alone.
     func takeOutcome() -> Outcome? {
         state.withLock { $0.outcome.take() }

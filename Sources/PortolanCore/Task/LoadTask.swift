@@ -5,6 +5,9 @@ import Synchronization
 /// One load, from the request to its end: redirects, challenges and several handlers included.
 ///
 /// Every member may be called from any thread, at any moment of the load.
+///
+/// A running task lives until its load has ended, whoever else keeps it. A suspended one lives as long as it is kept: when its last
+/// reference is released, the load is stopped, its connection is closed, and its delegate hears nothing more.
 public final class LoadTask: Sendable {
     /// The request that the task was made with.
     public let originalRequest: Request
@@ -12,8 +15,8 @@ public final class LoadTask: Sendable {
     let delegate: any LoadDelegate
     /// A limit on the whole body, for those who collect it.
     let bodyLimit: Int64?
-    /// The load that this one lies in; `nil` for a caller's own.
-    public let parent: LoadTask?
+    /// The load that this one lies in, while that is kept; `nil` for a caller's own.
+    public weak let parent: LoadTask?
     /// The thread that waits for it, where there is one.
     private let waiter: LoadWaiter?
     private let machine: Mutex<LoadTaskMachine>
@@ -73,6 +76,16 @@ public final class LoadTask: Sendable {
         timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.filled(by: defaults))
     }
 
+    /// Nobody can resume it any more: where it was suspended, its load is stopped. The delegate can't be told: there is no task to name.
+    deinit {
+        guard let (children, attempt) = machine.withLock({ $0.isToStart ? nil : $0.ended() }) else { return }
+        attempt?.abandon()
+        timer.stop()
+        if queue.withLock({ $0.leave(for: .over) }) { parent?.countQueued(-1) }
+        for child in children { child.stopLoading() }
+        if parent == nil { originalRequest.body?.discard() }
+    }
+
     // MARK: What is known of it
 
     public enum State: Hashable, Sendable {
@@ -107,7 +120,7 @@ public final class LoadTask: Sendable {
     public func resume() {
         if !start(for: waiter.map { _ in .toEnd }) {
             noteActivity()
-            let (attempt, putOff) = machine.withLock { ($0.unsuspend(), gate.release()) }
+            let (attempt, putOff) = machine.withLock { ($0.unsuspend(self), gate.release()) }
             attempt?.resumeLoad()
             if putOff.enters { leaveGate() }
             if !putOff.hasDeliveries { readMore() }
@@ -150,7 +163,7 @@ public final class LoadTask: Sendable {
     private func start(_ machine: inout LoadTaskMachine) -> (any ProtocolClient)? {
         guard machine.isToStart else { return nil }
         let chain = makeChain()
-        machine.start(chain: chain)
+        machine.start(self, chain: chain)
         _ = gate.release()  // before its start there is nothing to hold back
         return chain
     }
@@ -208,7 +221,8 @@ public final class LoadTask: Sendable {
         let canonical = entry.handler.canonicalRequest(for: request)
         let attempt = Attempt(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
-            interimLimit: loader.configuration.interimResponseLimit, next: chain, observer: AttemptRecord(entry: entry, task: self))
+            interimLimit: loader.configuration.interimResponseLimit, next: chain,
+            observer: AttemptRecord(entry: entry, loader: loader, task: self))
         guard machine.withLock({ $0.begin(attempt, for: canonical) }) else { return entry.endLoad() }
         let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt)
         attempt.start(load, for: waiter?.isCurrent == true ? .toEnd : wait)
@@ -401,19 +415,20 @@ extension LoadTask {
 /// Whose load an attempt is, for the registry's count, the loader's log and the delegate's gate.
 private struct AttemptRecord: AttemptObserver {
     let entry: RegisteredHandler
-    let task: LoadTask
+    let loader: Loader
+    weak let task: LoadTask?
 
     func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) {
-        task.loader.report(breachOf: rule, by: handler, logging: isFirst)
+        loader.report(breachOf: rule, by: handler, logging: isFirst)
     }
 
-    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { task.loader.report(repeated: counts, by: handler) }
+    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
 
-    func attemptOwedGate() { task.handGateOver() }
+    func attemptOwedGate() { task?.handGateOver() }
 
     func attemptEnded() { entry.endLoad() }
 
-    func attemptEnteredQueue(_ wait: QueueWait) { task.enterQueue(wait) }
+    func attemptEnteredQueue(_ wait: QueueWait) { task?.enterQueue(wait) }
 
-    func attemptLeftQueue() { task.leaveQueue() }
+    func attemptLeftQueue() { task?.leaveQueue() }
 }

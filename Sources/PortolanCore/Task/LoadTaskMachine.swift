@@ -14,6 +14,8 @@ struct LoadTaskMachine: ~Copyable {
     private(set) var request: Request
     private(set) var chain: (any ProtocolClient)?
     private(set) var isSuspended = false
+    /// The task itself, from its start to its end but while it is suspended: who alone can resume it then keeps it.
+    private var running: LoadTask?
     var metrics = LoadMetrics()
     private(set) var resumeCount = 0
     /// Someone ends the running attempt: no redirect of its is followed any more.
@@ -41,8 +43,9 @@ struct LoadTaskMachine: ~Copyable {
     }
 
     /// The first attempt is to be launched.
-    mutating func start(chain: any ProtocolClient) {
+    mutating func start(_ task: LoadTask, chain: any ProtocolClient) {
         phase = .launching(nil, successor: nil)
+        running = task
         self.chain = chain
         isSuspended = false
     }
@@ -94,13 +97,15 @@ struct LoadTaskMachine: ~Copyable {
     mutating func suspend(unlessResumedSince count: Int?) -> Bool {
         guard count == nil || count == resumeCount else { return false }
         isSuspended = true
+        running = nil
         attempt?.suspend()
         return true
     }
 
     /// - Returns: the attempt, where it is to be resumed.
-    mutating func unsuspend() -> Attempt? {
+    mutating func unsuspend(_ task: LoadTask) -> Attempt? {
         isSuspended = false
+        if !isOver { running = task }
         resumeCount &+= 1
         guard let attempt, attempt.unsuspend() else { return nil }
         return attempt
@@ -133,7 +138,7 @@ struct LoadTaskMachine: ~Copyable {
         guard !isOver else { return nil }
         let attempt = self.attempt
         phase = .ended
-        chain = nil
+        (chain, running) = (nil, nil)
         return (takeChildren(), attempt)
     }
 

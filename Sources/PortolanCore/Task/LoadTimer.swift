@@ -82,7 +82,7 @@ struct LoadTimer: ~Copyable, Sendable {
         let armed = state.withLock { state -> (alarm: LoadAlarm, deadline: Duration, previous: Alarm)? in
             if case .stopped = state.alarm { return nil }
             guard let deadline = nextDeadline(state.queueDeadline) else { return nil }
-            let (alarm, previous) = (LoadAlarm { task.timer.expire(task) }, state.alarm)
+            let (alarm, previous) = (LoadAlarm { [weak task] in task.map { $0.timer.expire($0) } }, state.alarm)
             state.alarm = .set(alarm)
             return (alarm, deadline, previous)
         }

@@ -97,8 +97,7 @@ extension Loader {
     ) -> LoadTask {
         let (task, collector) = collect(request, delegate, on: queue)
         collector.whenEnded { outcome in
-            // With a delegate, the end comes from the queue already.
-            if delegate == nil, let enqueue = queue.enqueue { enqueue { completion(outcome) } } else { completion(outcome) }
+            if let enqueue = queue.enqueue { enqueue { completion(outcome) } } else { completion(outcome) }
         }
         task.resume()
         return task

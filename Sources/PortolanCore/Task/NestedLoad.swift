@@ -48,7 +48,7 @@ final class NestedLoad: ProtocolLoad {
 
 /// Turns a task's delegate calls back into a client's.
 private final class NestedRelay: LoadDelegate {
-    private let outer: LoadTask
+    private weak let outer: LoadTask?
     private let client: any ProtocolClient
     private let isStopped = Atomic(false)
 
@@ -90,23 +90,23 @@ private final class NestedRelay: LoadDelegate {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
-        guard listens else { return decide(.deliver) }
+        guard listens, let outer else { return decide(.deliver) }
         outer.outermost.tellFromInside(.redirect(request, response, decide))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        guard listens else { return challenge.answer(.cancel) }
+        guard listens, let outer else { return challenge.answer(.cancel) }
         outer.outermost.tellFromInside(.challenge(challenge))
     }
 
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
         guard listens else { return }
-        outer.outermost.tellFromInside(.challengeWithdrawn(challenge))
+        outer?.outermost.tellFromInside(.challengeWithdrawn(challenge))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        outer.release(task)
-        outer.outermost.tellFromInside(.innerEnded(task, error))
+        outer?.release(task)
+        outer?.outermost.tellFromInside(.innerEnded(task, error))
         guard listens else { return }
         if let error { client.didFail(with: error) } else { client.didFinishLoading() }
     }

@@ -12,7 +12,7 @@ final class NextLoad: ProtocolLoad {
     }
 
     private let request: Request
-    private let task: LoadTask
+    private weak let task: LoadTask?
     private let client: any ProtocolClient
     private let state = Mutex(State())
 
@@ -42,9 +42,10 @@ final class NextLoad: ProtocolLoad {
     }
 
     private func launch(failed: [(deferred: DeferredHandlers, error: LoadError)]) {
+        guard let task else { return }  // released, and its load is being stopped
         do throws(LoadError) {
             switch try task.loader.find(request, failed: failed) {
-            case .handler(let entry): start(entry)
+            case .handler(let entry): start(entry, of: task)
             case .deferred(let deferred):
                 deferred.resolve { [self] outcome in
                     task.noteActivity()
@@ -58,13 +59,13 @@ final class NextLoad: ProtocolLoad {
         }
     }
 
-    private func start(_ entry: RegisteredHandler) {
+    private func start(_ entry: RegisteredHandler, of task: LoadTask) {
         let canonical = entry.handler.canonicalRequest(for: request)
         let mark = RequestMark(handler: entry.handler.identifier, url: canonical.url)
         let attempt = Attempt(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
             interimLimit: task.loader.configuration.interimResponseLimit, next: MarkingStage(mark, next: client),
-            observer: NextRecord(entry: entry, task: task))
+            observer: NextRecord(entry: entry, loader: task.loader, task: task))
         let starts = state.withLock { state in
             if !state.isStopped { state.attempt = attempt }
             return !state.isStopped
@@ -98,13 +99,14 @@ private final class MarkingStage: ClientStage {
 
 private struct NextRecord: AttemptObserver {
     let entry: RegisteredHandler
-    let task: LoadTask
+    let loader: Loader
+    weak let task: LoadTask?
 
     func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) {
-        task.loader.report(breachOf: rule, by: handler, logging: isFirst)
+        loader.report(breachOf: rule, by: handler, logging: isFirst)
     }
-    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { task.loader.report(repeated: counts, by: handler) }
+    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
     func attemptEnded() { entry.endLoad() }
-    func attemptEnteredQueue(_ wait: QueueWait) { task.enterQueue(wait) }
-    func attemptLeftQueue() { task.leaveQueue() }
+    func attemptEnteredQueue(_ wait: QueueWait) { task?.enterQueue(wait) }
+    func attemptLeftQueue() { task?.leaveQueue() }
 }

@@ -4,7 +4,8 @@ import HTTPTypes
 
 /// The last client of the chain: counts, and tells the task's delegate, when nobody else does.
 final class TaskClient: ProtocolClient {
-    private let task: LoadTask
+    /// `nil` where a suspended task was released: its load is being stopped.
+    private weak let task: LoadTask?
     // The task's own: reaching through it would count a reference at each event.
     private let delegate: any LoadDelegate
 
@@ -18,35 +19,39 @@ final class TaskClient: ProtocolClient {
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
 
     func didReceiveInterim(_ response: Response) {
+        guard let task else { return }
         task.noteActivity()
         task.tell(.interim(response))
     }
 
     func willResend(after response: Response) {
+        guard let task else { return }
         task.noteActivity { metrics, _ in metrics.note(refusal: response) }
         task.tell(.resend(response))
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        guard let task else { return .stopped }
         task.noteActivity { $0.response = $0.response ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
         guard task.enterGate(or: .response(response)) else { return .pause }
         let flow = delegate.loadTask(task, didReceive: response)
         task.leaveGate()
-        return answer(flow)
+        return answer(flow, of: task)
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        guard let task else { return .stopped }
         task.noteActivity()
         let total = task.counts.receive(bytes.byteCount)
-        if let limit = task.bodyLimit, total > limit { return refuse(over: limit) }
+        if let limit = task.bodyLimit, total > limit { return refuse(task, over: limit) }
         guard task.enterGate(toStay: true, or: .data([UInt8](copying: bytes))) else { return .pause }
         let flow = delegate.loadTask(task, didLoad: bytes)
         task.leaveGate()
-        return answer(flow)
+        return answer(flow, of: task)
     }
 
-    private func refuse(over limit: Int64) -> Flow {
+    private func refuse(_ task: LoadTask, over limit: Int64) -> Flow {
         task.end(
             with: LoadError(
                 .limitExceeded,
@@ -56,17 +61,20 @@ final class TaskClient: ProtocolClient {
     }
 
     func didReceiveTrailers(_ fields: HTTPFields) {
+        guard let task else { return }
         task.noteActivity()
         task.tell(.trailers(fields))
     }
 
     func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
+        guard let task else { return }
         task.noteActivity()
         task.counts.send(total: total, expected: expected)
         task.tell(.sent)
     }
 
     func didReach(_ step: LoadStep) {
+        guard let task else { return }
         var isNoted = false
         task.noteActivity { isNoted = $0.note(step, at: $1) }
         // What the metrics have no room for, a slow delegate need not keep either.
@@ -74,38 +82,45 @@ final class TaskClient: ProtocolClient {
     }
 
     func didTransfer(_ report: TransferReport) {
-        task.note { $0.note(report, at: $1) }
+        task?.note { $0.note(report, at: $1) }
     }
 
     func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
+        guard let task else { return answer(nil) }
         task.noteActivity()
         task.tell(.newBody(answer))
     }
 
     func didReceive(_ challenge: AuthenticationChallenge) {
+        guard let task else { return challenge.answer(.cancel) }
         task.noteActivity()
         task.tell(.challenge(challenge))
     }
 
     func didCancel(_ challenge: AuthenticationChallenge) {
+        guard let task else { return }
         task.noteActivity()
         task.tell(.challengeWithdrawn(challenge))
     }
 
-    func didFinishLoading() { task.ended(with: nil) }
+    func didFinishLoading() { task?.ended(with: nil) }
 
-    func didFail(with error: LoadError) { task.ended(with: error) }
+    func didFail(with error: LoadError) { task?.ended(with: error) }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        task.makeNestedLoad(for: request, client: client)
+        task?.makeNestedLoad(for: request, client: client) ?? FailedLoad(Self.released(request), client: client)
     }
 
     func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        task.makeNextLoad(for: request, client: client)
+        task?.makeNextLoad(for: request, client: client) ?? FailedLoad(Self.released(request), client: client)
+    }
+
+    private static func released(_ request: Request) -> LoadError {
+        LoadError(.cancelled, message: "the task for which \(request.url.shortDescription) was to be loaded has been released")
     }
 
     /// A delegate that has had enough ends the load like any other canceller.
-    private func answer(_ flow: Flow) -> Flow {
+    private func answer(_ flow: Flow, of task: LoadTask) -> Flow {
         if flow == .stopped { task.cancel() }
         return flow
     }
