@@ -20,9 +20,12 @@ enum DelegateEvent {
     case innerEnded(LoadTask, LoadError?)
     case end(LoadError?)
 
-    /// How many bytes it keeps.
+    /// What a piece of body costs in a queue beside its bytes, about.
+    static let overhead = 64
+
+    /// How many bytes of memory it keeps, where it is a piece of body.
     var size: Int {
-        if case .data(let bytes) = self { bytes.count } else { 0 }
+        if case .data(let bytes) = self { bytes.count + Self.overhead } else { 0 }
     }
 
     /// Whether the delegate answers how to go on.
@@ -80,12 +83,20 @@ struct DelegateEventQueue {
     private var events: [DelegateEvent] = []
     /// The first event that was not taken.
     private var first = 0
-    /// Bytes of body in it.
+    /// Bytes of body in it, and what their pieces cost.
     private(set) var size = 0
     /// Responses and pieces of body in it.
     private(set) var deliveries = 0
 
+    /// Where more responses and pieces of body wait than these, small pieces are put together up to the size.
+    static let (mostPieces, coalescedSize) = (64, 16 << 10)
+    /// With more events than these waiting, a load is ended: only a handler that never stops has them.
+    static let mostEvents = 16384
+
     var isEmpty: Bool { first == events.count }
+    /// How many events wait.
+    var count: Int { events.count - first }
+    var isOverfull: Bool { count > Self.mostEvents }
 
     /// Whether the load's end waits here.
     var holdsEnd: Bool {
@@ -102,11 +113,48 @@ struct DelegateEventQueue {
             events = waiting.filter(\.isAboutInner)
             (first, size, deliveries) = (0, 0, 0)
         }
-        if case .sent = event, case .sent? = events.last, !isEmpty { return dropped }
+        if merge(event) { return dropped }
+        if first > 64, first * 2 > events.count {
+            events.removeFirst(first)
+            first = 0
+        }
         events.append(event)
         size += event.size
         if event.isDelivery { deliveries += 1 }
         return dropped
+    }
+
+    /// What a new event does to the last one that waits, where nobody can tell the difference.
+    private enum Merger {
+        case none, append([UInt8]), drop, removeLast
+    }
+
+    private func merger(of event: DelegateEvent) -> Merger {
+        guard !isEmpty, let last = events.last else { return .none }
+        switch (last, event) {
+        case (.sent, .sent): return .drop
+        case (.data(let before), .data(let bytes)):
+            let fits = before.count + bytes.count <= Self.coalescedSize
+            return fits && deliveries >= Self.mostPieces ? .append(bytes) : .none
+        case (.challenge(let asked), .challengeWithdrawn(let withdrawn)): return asked === withdrawn ? .removeLast : .none
+        default: return .none
+        }
+    }
+
+    /// - Returns: `false` where `event` is one of its own.
+    private mutating func merge(_ event: DelegateEvent) -> Bool {
+        switch merger(of: event) {
+        case .none: return false
+        case .drop: break
+        case .removeLast: events.removeLast()
+        case .append(let bytes):
+            // Out of the array meanwhile, so that it is not copied.
+            guard case .data(var last)? = events.popLast() else { return false }
+            last += bytes
+            events.append(.data(last))
+            size += bytes.count
+        }
+        return true
     }
 
     /// The next event; of a suspended task only one that comes all the same.

@@ -85,6 +85,9 @@ struct DelegateGate: ~Copyable, Sendable {
         return enters
     }
 
+    /// Whether more waits than a sound load ever has.
+    var isOverfull: Bool { queue.withLock { $0.isOverfull } }
+
     /// Tells of `error` in place of an end that a suspension holds back, and of all that waits before it.
     ///
     /// - Returns: whether the delegate may be called: then ``leave(performing:)`` must follow.

@@ -23,8 +23,23 @@ extension LoadTask {
             leaveGate()
             if gate.enter(toStay: stays) { return true }
         }
-        if gate.putOff(event()) { leaveGate() }
+        putOff(event())
         return false
+    }
+
+    private func putOff(_ event: DelegateEvent) {
+        if gate.putOff(event) { leaveGate() }
+        if gate.isOverfull { endForEvents() }
+    }
+
+    /// More events wait for the delegate than a sound load ever has.
+    func endForEvents() {
+        end(
+            with: LoadError(
+                .limitExceeded,
+                message:
+                    "more than \(DelegateEventQueue.mostEvents) events of \(originalRequest.url.shortDescription) wait for its delegate; "
+                    + "return from its calls sooner, or cancel a suspended task"))
     }
 
     /// As ``tell(_:)``, for a load inside: it comes at any time, also between two pieces of data for which the gate is kept.
@@ -35,6 +50,8 @@ extension LoadTask {
             leaveGate()
         } else if gate.putOff(event) {
             leaveGate()
+        } else if gate.isOverfull {
+            endForEvents()
         } else if gate.isKept, !attemptHandsGateOver {
             handGateOver()
         }

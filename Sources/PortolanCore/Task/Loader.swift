@@ -32,7 +32,8 @@ public final class Loader: Sendable {
         public var nestingLimit = 8
         /// The largest body that ``Loader/data(for:delegate:)`` and its like take into memory, in bytes.
         public var collectedBodyLimit: Int64 = 1 << 30
-        /// How many bytes of body may wait for a slow reader before the handler is paused.
+        /// How many bytes of body may wait for a slow reader before the handler is paused. For a delegate on a queue, each piece counts 64
+        /// bytes more than it has, and a load for which more than 16,384 events wait fails with ``LoadError/Code/limitExceeded``.
         public var bufferLimit = 512 << 10
         /// How many interim responses (1xx) a handler may report for one request; with one more, the load fails with
         /// ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit of its own for each answer.

@@ -57,12 +57,13 @@ final class QueuedDelegate: EventHoldingDelegate {
 
     @discardableResult
     private func put(_ event: DelegateEvent, of task: LoadTask) -> Flow {
-        let (flow, dropped) = state.withLock { state -> (Flow, [DelegateEvent]) in
+        let (flow, isOverfull, dropped) = state.withLock { state -> (Flow, Bool, [DelegateEvent]) in
             let dropped = state.events.put(event)
             if state.events.size > limit { state.isPaused = true }
-            return (state.isPaused ? .pause : .keepGoing, dropped)
+            return (state.isPaused ? .pause : .keepGoing, state.events.isOverfull, dropped)
         }
         withExtendedLifetime(dropped) { scheduleDrain(task) }
+        if isOverfull { task.endForEvents() }
         return flow
     }
 

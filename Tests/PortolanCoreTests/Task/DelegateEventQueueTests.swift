@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// What waits for a slow or suspended delegate stays small, whatever a handler sends.
+@Suite("Events that wait for a delegate", .timeLimit(.minutes(2))) struct DelegateEventQueueTests {
+    private static func challenge() -> AuthenticationChallenge {
+        let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+        return AuthenticationChallenge(protectionSpace: space) { _ in }
+    }
+
+    private func isData(_ event: DelegateEvent?, _ count: Int) -> Bool {
+        if case .data(let bytes)? = event { bytes.count == count } else { false }
+    }
+
+    @Test func smallPiecesBecomeLargeOnes() {
+        var queue = DelegateEventQueue()
+        for index in 0..<40_000 { _ = queue.put(.data([UInt8(truncatingIfNeeded: index)])) }
+        let most = DelegateEventQueue.mostPieces + 3
+        #expect(queue.count == queue.deliveries)
+        #expect(queue.count < most)
+        #expect(queue.size == 40_000 + queue.count * DelegateEvent.overhead)
+        var bytes: [UInt8] = []
+        while let event = queue.take(isSuspended: false) {
+            if case .data(let piece) = event { bytes += piece }
+        }
+        #expect(bytes == (0..<40_000).map { UInt8(truncatingIfNeeded: $0) })
+        #expect(queue.size == 0)
+        #expect(queue.deliveries == 0)
+    }
+
+    @Test func aLargePieceStaysByItself() {
+        var queue = DelegateEventQueue()
+        _ = queue.put(.data([1]))
+        _ = queue.put(.data([UInt8](repeating: 2, count: 16 << 10)))
+        #expect(queue.count == 2)
+        #expect(isData(queue.take(isSuspended: false), 1))
+        #expect(isData(queue.take(isSuspended: false), 16 << 10))
+    }
+
+    @Test func piecesWithOtherEventsBetweenThemCountWithWhatTheyCost() {
+        var queue = DelegateEventQueue()
+        for _ in 0..<100 {
+            _ = queue.put(.data([1]))
+            _ = queue.put(.sent)
+        }
+        #expect(queue.count == 200)
+        #expect(queue.size == 100 * (1 + DelegateEvent.overhead))
+    }
+
+    /// Taken events leave the memory while others still wait.
+    @Test func aQueueThatNeverRunsEmptyDoesNotGrow() throws {
+        var queue = DelegateEventQueue()
+        _ = queue.put(.interim(Response(url: try Request("x:1").url)))
+        for _ in 0..<10_000 {
+            _ = queue.put(.trailers([:]))
+            _ = queue.take(isSuspended: false)
+        }
+        #expect(queue.count == 1)
+        let stored = Mirror(reflecting: queue).children.first { $0.label == "events" }?.value as? [DelegateEvent]
+        #expect(try #require(stored).count < 200)
+    }
+
+    @Test func aWithdrawnChallengeThatNobodyHeardOfIsForgotten() {
+        var queue = DelegateEventQueue()
+        for _ in 0..<1000 {
+            let challenge = Self.challenge()
+            _ = queue.put(.challenge(challenge))
+            _ = queue.put(.challengeWithdrawn(challenge))
+        }
+        #expect(queue.isEmpty)
+        let (asked, other) = (Self.challenge(), Self.challenge())
+        _ = queue.put(.challenge(asked))
+        _ = queue.put(.challengeWithdrawn(other))
+        #expect(queue.count == 2)
+    }
+
+    /// A handler that never stops, behind a delegate whose queue stands still.
+    @Test(arguments: [false, true])
+    func aLoadWithTooManyWaitingEventsFails(isSuspended: Bool) throws {
+        let handler = ManualHandler()
+        let jobs = Mutex<[@Sendable () -> Void]>([])
+        let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
+        let delegate = RecordingDelegate(onChallenge: { $0.answer(.cancel) })
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate, on: isSuspended ? .immediate : queue)
+        task.resume()
+        if isSuspended { task.suspend() }
+        let load = try #require(handler.loads.first)
+        var count = 0
+        while load.calls == [.start], count < 100_000 {
+            load.client.didReceive(Self.challenge())
+            count += 1
+        }
+        #expect(load.calls == [.start, .stop])
+        #expect(count == DelegateEventQueue.mostEvents + 1)
+        while let job = jobs.withLock({ $0.popLast() }) { job() }
+        task.resume()
+        #expect(delegate.error?.code == .limitExceeded)
+    }
+}
