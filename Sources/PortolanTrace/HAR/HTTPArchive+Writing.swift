@@ -25,14 +25,15 @@ package enum HTTPArchive {
     package static func entry(_ exchange: Exchange) -> JSONValue {
         let exchange = exchange.withOneResponse
         let report = exchange.timings?.report
+        let timings = ArchivedTimings(exchange)
         let version = report.map { $0.networkProtocol == "h2" ? "HTTP/2" : $0.networkProtocol.uppercased() } ?? ""
         var members: [JSONValue.Member] = [
             .init(name: "startedDateTime", value: .string(exchange.began.timestamp)),
-            .init(name: "time", value: .milliseconds(exchange.end)),
+            .init(name: "time", value: .milliseconds(timings.total)),
             .init(name: "request", value: request(exchange, version)),
             .init(name: "response", value: response(exchange, version)),
             .init(name: "cache", value: .object([])),
-            .init(name: "timings", value: timings(exchange)),
+            .init(name: "timings", value: timings.json),
         ]
         if let address = report?.remoteAddress?.split(separator: ":").dropLast().joined(separator: ":") {
             members.append(.init(name: "serverIPAddress", value: .string(address.filter { $0 != "[" && $0 != "]" })))
@@ -118,19 +119,55 @@ package enum HTTPArchive {
     private static func fields(_ list: FieldList) -> JSONValue {
         .array(list.pairs.map { ["name": .string($0.name), "value": .string($0.value)] })
     }
+}
+
+/// The phases of an exchange. What none of them accounts for is in the one that had not ended, or else in ``blocked``: their sum is ``total``.
+private struct ArchivedTimings {
+    private var blocked, dns, connect, ssl: Duration?
+    private var (send, wait, receive) = (Duration.zero, Duration.zero, Duration.zero)
+
+    init(_ exchange: Exchange) {
+        let end = exchange.end.wholeMicroseconds
+        guard let timings = exchange.timings else {
+            wait = end
+            return
+        }
+        blocked = timings.waiting?.wholeMicroseconds
+        dns = timings.nameLookUp?.wholeMicroseconds
+        ssl = timings.securing?.wholeMicroseconds
+        if timings.connecting != nil || ssl != nil {
+            connect = ((timings.connecting ?? .zero) + (timings.securing ?? .zero)).wholeMicroseconds
+        }
+        send = (timings.sending ?? .zero).wholeMicroseconds
+        wait = (timings.answering ?? .zero).wholeMicroseconds
+        receive = (timings.receiving ?? .zero).wholeMicroseconds
+        let rest = end - total
+        guard rest > .zero else { return }
+        switch (timings.sending, timings.answering, timings.receiving) {
+        case (.some, nil, _): wait += rest
+        case (.some, .some, nil): receive += rest
+        default: blocked = (blocked ?? .zero) + rest
+        }
+    }
+
+    /// TLS is part of ``connect``.
+    var total: Duration { (blocked ?? .zero) + (dns ?? .zero) + (connect ?? .zero) + send + wait + receive }
 
     /// In milliseconds; -1: the phase was not gone through.
-    private static func timings(_ exchange: Exchange) -> JSONValue {
+    var json: JSONValue {
         func time(_ duration: Duration?) -> JSONValue { duration.map { .milliseconds($0) } ?? .integer(-1) }
-        guard let timings = exchange.timings else {
-            return ["send": .integer(0), "wait": .milliseconds(exchange.end), "receive": .integer(0)]
-        }
-        let connecting = timings.connecting.map { $0 + (timings.securing ?? .zero) }
         return [
-            "blocked": time(timings.waiting), "dns": time(timings.nameLookUp), "connect": time(connecting), "ssl": time(timings.securing),
-            "send": .milliseconds(timings.sending ?? .zero), "wait": .milliseconds(timings.answering ?? .zero),
-            "receive": .milliseconds(timings.receiving ?? .zero),
+            "blocked": time(blocked), "dns": time(dns), "connect": time(connect), "ssl": time(ssl), "send": time(send), "wait": time(wait),
+            "receive": time(receive),
         ]
+    }
+}
+
+extension Duration {
+    /// As it is written: so that sums of what is written are right.
+    fileprivate var wholeMicroseconds: Duration {
+        let (seconds, attoseconds) = components
+        return .seconds(seconds) + .microseconds(attoseconds / 1_000_000_000_000)
     }
 }
 

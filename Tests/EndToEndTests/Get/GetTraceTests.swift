@@ -49,11 +49,17 @@ import Testing
         let bytes = try #require(responses[3]?["content"] as? [String: Any])
         #expect(bytes["size"] as? Int == 1024 && bytes["encoding"] as? String == "base64")
         #expect(Data(base64Encoded: bytes["text"] as? String ?? "") == outcome.output.suffix(1024))
-        for entry in entries {
-            let timings = try #require(entry["timings"] as? [String: Double])
-            for name in ["send", "wait", "receive"] { #expect(timings[name] ?? -1 >= 0, "\(name)") }
-        }
+        for entry in entries { try expectSum(entry) }
         #expect(entries[0]["serverIPAddress"] as? String == "127.0.0.1" || entries[0]["serverIPAddress"] as? String == "::1")
+    }
+
+    /// The phases of an entry add up to its time (HAR 1.2); that of TLS is part of `connect`.
+    private func expectSum(_ entry: [String: Any], _ location: SourceLocation = #_sourceLocation) throws {
+        let timings = try #require(entry["timings"] as? [String: Double], sourceLocation: location)
+        for name in ["send", "wait", "receive"] { #expect(timings[name] ?? -1 >= 0, "\(name)", sourceLocation: location) }
+        let phases = timings.filter { $0.key != "ssl" && $0.value > 0 }.map(\.value)
+        let time = try #require(entry["time"] as? Double, sourceLocation: location)
+        #expect(abs(phases.reduce(0, +) - time) < 0.0005, "\(timings) in \(time)", sourceLocation: location)
     }
 
     @Test func theTraceDoesNotReplaceTheBody() throws {
@@ -138,6 +144,7 @@ import Testing
         let entries = try parsed("loads.har").map { $0.split(separator: " ").map(String.init) }
         #expect(entries.map(\.first) == ["503", "503", "200"] && entries.allSatisfy { $0[1] == "True" })
         #expect(entries.map { $0[2] } == entries.map { $0[2] }.sorted())
+        for entry in try self.entries("loads.har") { try expectSum(entry) }
         server.close()
         #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "done")
     }
@@ -152,6 +159,7 @@ import Testing
         let entries = try parsed("loads.har").map { $0.split(separator: " ").map(String.init) }
         #expect(entries.map { [$0[0], $0[3]] } == [["401", "True"], ["200", "False"]])
         #expect(entries[0][2] <= entries[1][2])
+        for entry in try self.entries("loads.har") { try expectSum(entry) }
         server.close()
         #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "yes")
     }
