@@ -39,7 +39,7 @@ struct GetCommand: ParsableCommand {
     func run() throws {
         Diagnostics.limit(to: output.diagnostics)
         // A trace that can't be written is reported before anything is loaded, as an output is by each load.
-        _ = try output.trace?.kind.get()
+        if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
         let session = GetSession()
         try Interruption.observe { session.interrupt($0) }
@@ -62,7 +62,7 @@ struct GetCommand: ParsableCommand {
         }
         // What came until then is a fragment, and may not take the place of a whole file.
         if let interruption = session.interruption { throw Failure(first?.status ?? interruption, nil) }
-        let traced = Result { () throws(Failure) in try trace?.write() }
+        let traced = Result { () throws(Failure) in try trace?.write(within: request.timeLimit?.duration) }
         try setup.replay?.write()
         try traced.get()
         if let first { throw Failure(first.status, nil) }

@@ -67,8 +67,12 @@ final class GetLoad: LoadDelegate {
         }
         let task = loader.task(for: request, delegate: self)
         monitor.withLock { $0.task = task }
-        task.resume()
-        guard let limit = request.timeouts.total else { return try monitor.wait { $0.outcome }.get() }
+        guard let limit = request.timeouts.total else {
+            task.resume()
+            return try monitor.wait { $0.outcome }.get()
+        }
+        // A load that needs nothing from outside runs in resume(), and may wait there for the reader of its output.
+        do throws(LoadError) { try PlatformThread.start { task.resume() } } catch { throw Failure(error) }
         let outcome = monitor.wait(atMost: limit + grace) { $0.outcome }
         guard let outcome else {
             abandon()

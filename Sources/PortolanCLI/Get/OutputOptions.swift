@@ -83,6 +83,9 @@ struct OutputOptions: ParsableArguments {
     ///
     /// - Parameter request: asks for the missing part alone, where an earlier load is continued.
     func makeOutput(for request: inout Request) throws(Failure) -> any BodyOutput {
+        if usesRemoteName, let trace = trace?.path, FileSystem.isSame(FileOutput.name(of: request.url), trace) {
+            throw Failure(.writeFailed, "-O and --trace name the same file, '\(trace)'; choose another one for --trace")
+        }
         guard let continuationPoint else { return try makeOutput(for: request.url) }
         let isCoded = request[KeepsContentCoding.self] ?? false
         if let file = try continuedFile(for: request.url) {

@@ -104,6 +104,15 @@ enum FileSystem {
         return Descriptor(number: number)
     }
 
+    /// Whether the file, of another user, lies in a folder in which only its owner, the folder's and root may replace it: the sticky bit of inode(7).
+    static func isSticky(_ path: String) -> Bool {
+        let user = geteuid()
+        var (folder, file) = (stat(), stat())
+        let name = split(path).folder
+        guard user != 0, unsafe stat(name.isEmpty ? "." : name, &folder) == 0, unsafe lstat(path, &file) == 0 else { return false }
+        return folder.st_mode & S_ISVTX != 0 && folder.st_uid != user && file.st_uid != user
+    }
+
     static func isWritable(_ path: String) -> Bool {
         unsafe access(path, W_OK) == 0
     }

@@ -36,6 +36,8 @@ struct PartialFile: Sendable {
         case .directory, .special: throw Failure(.writeFailed, "'\(target)' is no regular file")
         case .regular where !FileSystem.isWritable(finalPath):
             throw Failure(.writeFailed, "cannot write '\(target)': it may not be changed")
+        case .regular where FileSystem.isSticky(finalPath):
+            throw Failure(.writeFailed, "cannot write '\(target)': in this folder only its owner may replace it (sticky bit)")
         case .regular, nil: break
         }
         do throws(SystemError) {
@@ -54,6 +56,14 @@ struct PartialFile: Sendable {
         } catch {
             throw Failure(.writeFailed, "cannot write '\(target)': \(error)")
         }
+    }
+
+    /// Finds out whether `path` can be written, before anything is loaded for it.
+    static func probe(_ path: String) throws(Failure) {
+        let file = try PartialFile(for: path, collision: .replaces, isPrivate: true)
+        file.discard()
+        // `try?` because nothing was written.
+        try? file.descriptor.close()
     }
 
     /// Gives the file its real name.

@@ -34,10 +34,7 @@ final class ReplayFile: Sendable {
         guard case .success(.file) = OutputPlace(argument: path).kind else {
             throw Failure(.writeFailed, "--replay: '\(path)' is no regular file, and a recording is replaced as a whole; name one")
         }
-        let file = try PartialFile(for: path, collision: .replaces, isPrivate: true)
-        file.discard()
-        // `try?` because nothing was written.
-        try? file.descriptor.close()
+        try PartialFile.probe(path)
     }
 
     private static func read(_ path: String) throws(Failure) -> Recording {

@@ -42,6 +42,26 @@ import Testing
         }
     }
 
+    /// open(2) waits for the reader of a FIFO, and write(2) for one that does not read.
+    @Test(arguments: [
+        ("-o fifo data:,x", "mkfifo fifo"), ("--trace fifo.har data:,x", "mkfifo fifo.har"),
+        (#"-o fifo "data:,$large""#, "mkfifo fifo; exec 3<>fifo; large=$(head -c 100000 /dev/zero | tr '\\0' x)"),
+    ])
+    func nobodyWhoReadsAFIFOIsWaitedForBeyondTheTimeLimit(arguments: String, preparation: String) throws {
+        let outcome = try run("--max-time 0.3 \(arguments)", after: preparation)
+        #expect(outcome.status == 28 && outcome.errors.count == 1, "\(outcome)")
+    }
+
+    @Test func aFIFOGetsBodyAndTraceWithinTheTimeLimit() throws {
+        let script = #"""
+            mkfifo fifo fifo.har; timeout 60 cat fifo >body & timeout 60 cat fifo.har >trace &
+            timeout 60 "$portolan" get --max-time 50 -o fifo --trace fifo.har data:,text; status=$?
+            until test -s trace && grep -q text body; do :; done; cat body; exit $status
+            """#
+        let outcome = try program.runScript(script)
+        #expect(outcome.status == 0 && outcome.text == "text", "\(outcome)")
+    }
+
     @Test func aFIFOIsUploadedOnceSomebodyWritesToIt() throws {
         for option in ["-d @fifo", "-T fifo -H Expect:"] {
             let end = option.hasPrefix("-d") ? 5 : 3 + 5 + 2 + 5

@@ -164,6 +164,18 @@ import Testing
         #expect(try program.run("get", "--replay", "loads.har", server.url()).text == "yes")
     }
 
+    /// Before anything is loaded. The second trace holds the failure.
+    @Test func aTraceThatCannotBeWrittenIsRefusedBeforeTheLoad() throws {
+        let server = try ScriptedServer(ScriptedServer.answer("200 OK", [], "body"))
+        let arguments = [["--trace", "nosuch/t.json", server.url()], ["-O", "--trace", "t.json", server.url() + "t.json"]]
+        for arguments in arguments {
+            let outcome = try program.run(["get"] + arguments)
+            #expect(outcome.status == 23 && outcome.errors.count == 1, "\(outcome)")
+        }
+        #expect(server.connections.isEmpty)
+        #expect(try program.files == ["t.json"])
+    }
+
     @Test func whatFailRefusesIsInTheTrace() throws {
         let server = try ScriptedServer(ScriptedServer.answer("404 Not Found", ["X-Mark: 1"], "gone"))
         #expect(try program.run("get", "--fail", "--trace", "loads.har", server.url()).status == 22)

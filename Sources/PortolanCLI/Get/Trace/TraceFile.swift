@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Portolan
+import PortolanCore
 import PortolanJSON
 import PortolanTrace
 import Synchronization
@@ -28,7 +29,25 @@ final class TraceFile: Sendable {
         return recorder
     }
 
-    func write() throws(Failure) {
+    /// - Parameter limit: how long the reader of a FIFO may take; `nil`: for ever.
+    func write(within limit: Duration?) throws(Failure) {
+        guard let limit, case .success(.stream) = place.kind else { return try write() }
+        let outcome = Monitor<Result<Void, Failure>?>(nil)
+        do throws(LoadError) {
+            try PlatformThread.start(stackSize: 8 << 20) {
+                let result = Result { () throws(Failure) in try self.write() }
+                outcome.signalling { $0 = result }
+            }
+        } catch {
+            throw Failure(error)
+        }
+        guard let written = outcome.wait(atMost: limit, for: { $0 }) else {
+            throw Failure(.timedOut, "--trace: nobody read all of '\(place.path)' within \(limit)")
+        }
+        try written.get()
+    }
+
+    private func write() throws(Failure) {
         let loads = recorders.withLock(\.self).map(\.load)
         let file: RecordingFile
         switch format {
