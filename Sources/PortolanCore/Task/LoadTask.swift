@@ -228,8 +228,14 @@ public final class LoadTask: Sendable {
         attempt.start(load, for: waiter?.isCurrent == true ? .toEnd : wait)
     }
 
-    /// Sleeps until the task has ended, and does its work meanwhile where it can. In the thread of its waiter.
-    func wait(_ waiter: LoadWaiter) throws(LoadError) {
+    /// Starts the task and sleeps until it has ended, and does its work meanwhile where it can. In the thread of its waiter.
+    ///
+    /// Where the thread may not wait, a load that could change something at a server (RFC 9110 §9.2.1) is not started.
+    ///
+    /// - Throws: ``LoadError/Code/noResources`` where the thread may not wait.
+    func run(_ waiter: LoadWaiter) throws(LoadError) {
+        let isSafe = originalRequest.method.isSafe
+        if isSafe { resume() }
         guard !waiter.isOver else { return }
         guard !SleeplessThreads.includeCurrent else {
             throw LoadError(
@@ -239,6 +245,7 @@ public final class LoadTask: Sendable {
                     + "be called on DeliveryQueue.background, wait in another thread, or await it")
         }
         try LoadWorker.waiting { () throws(LoadError) in
+            if !isSafe { resume() }
             while !waiter.isOver {
                 if machine.withLock({ $0.attempt })?.carryOn(for: waiter) != true { try waiter.wait() }
             }

@@ -107,15 +107,15 @@ extension Loader {
     /// load's own threads, and the calling thread may be one of them.
     ///
     /// Where a delegate or completion handler waits on the thread of an event loop (``DeliveryQueue/immediate``), this fails with
-    /// ``LoadError/Code/noResources``: the loop would have to bring what is waited for. In one that a load calls on a thread of its own, as
+    /// ``LoadError/Code/noResources``: the loop would have to bring what is waited for. A load that needs no waiting is not refused there, unless its method
+    /// may change something (`POST` and the like), which is not sent. In one that a load calls on a thread of its own, as
     /// `file:` and blocking plugins do, the wait does not count towards the limit on those threads; at most 512 of a kind wait at once.
     @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
     public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
         let waiter = LoadWaiter()
         let (task, collector) = collect(request, delegate, on: .immediate, waiter: waiter)
-        task.resume()
         do throws(LoadError) {
-            try task.wait(waiter)
+            try task.run(waiter)
         } catch {
             task.end(with: error)
             throw error

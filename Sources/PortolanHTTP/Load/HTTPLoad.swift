@@ -546,13 +546,3 @@ extension LoadError {
         return error
     }
 }
-
-extension HTTPRequest.Method {
-    /// RFC 9110 §9.2.2
-    var isIdempotent: Bool {
-        switch self {
-        case .get, .head, .put, .delete, .options, .trace: true
-        default: false
-        }
-    }
-}

@@ -16,7 +16,7 @@ extension portolan_request {
     package init(_ request: Request, in arena: inout Arena) {
         unsafe self.init()
         unsafe size = UInt32(MemoryLayout<portolan_request>.size)
-        unsafe method_is_safe = Self.isSafe(request.method) ? 1 : 0
+        unsafe method_is_safe = request.method.isSafe ? 1 : 0
         unsafe arena.put(request.url, in: &self)
         unsafe cache_policy = portolan_cache_policy(request.cachePolicy)
         unsafe method = arena.string(request.method.rawValue)
@@ -27,14 +27,6 @@ extension portolan_request {
         unsafe main_document = arena.string(request.mainDocumentURL?.description)
         unsafe priority = request.priority.rawValue
         unsafe service = portolan_service(request.networkServiceType)
-    }
-
-    /// RFC 9110 §9.2.1.
-    private static func isSafe(_ method: HTTPRequest.Method) -> Bool {
-        switch method {
-        case .get, .head, .options, .trace: true
-        default: false
-        }
     }
 
     /// At least one, as 0 is without limit.

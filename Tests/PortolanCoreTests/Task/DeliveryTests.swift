@@ -141,6 +141,12 @@ import Testing
         let loader = loader(handler, stub)
         #expect(throws: LoadError.self) { try loader.waitForData(for: Request("x:1")) }
         #expect(handler.loads.first?.calls == [.start, .stop])
+        // What could change something at a server is not sent.
+        var request = try Request("x:2")
+        request.method = .post
+        let post = request
+        #expect(throws: LoadError.self) { try loader.waitForData(for: post) }
+        #expect(handler.loads.count == 1)
         // What needs no waiting is not refused.
         #expect(try loader.waitForData(for: Request("stub:1")).0.count == 5)
     }
