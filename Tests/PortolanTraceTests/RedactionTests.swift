@@ -19,7 +19,11 @@ import Testing
     ])
     func theseAreNamesOfSecrets(name: String) { #expect(SecretName.isSecret(name.utf8)) }
 
-    @Test(arguments: ["Content-Type", "WWW-Authenticate", "key", "author", "compass", "page", "Location", "design", "x", "", "--"])
+    /// By paging and counts, requests and answers differ.
+    @Test(arguments: [
+        "Content-Type", "WWW-Authenticate", "key", "author", "compass", "page", "Location", "design", "x", "", "--",
+        "pageToken", "next_page_token", "NextToken", "continuation-token", "max_tokens", "total_tokens", "token_type", "tokenizer", "sessions",
+    ])
     func theseAreNot(name: String) { #expect(!SecretName.isSecret(name.utf8)) }
 
     @Test(arguments: [
@@ -67,6 +71,14 @@ import Testing
         ("application/x-www-form-urlencoded", #"{"password":"x"}"#, #"{"password":"REDACTED"}"#),
         ("text/plain", "the password=x is here", "the password=x is here"),
         ("application/json", "{\"a\":\"password\"}", "{\"a\":\"password\"}"),
+        ("", "\u{FEFF}{\"token\":\"x\"}", "\u{FEFF}{\"token\":\"REDACTED\"}"),
+        ("", #"{"next":"http:\/\/h\/?token=x\u0026page=2"}"#, #"{"next":"http:\/\/h\/?token=REDACTED\u0026page=2"}"#),
+        ("", #"{"a":"{\"token\":\"x\",\"b\":\"[{\\\"pin\\\":1}]\"}"}"#, #"{"a":"{\"token\":\"REDACTED\",\"b\":\"[{\\\"pin\\\":0}]\"}"}"#),
+        ("", #"{"a":"is\n?b=c"}"#, #"{"a":"is\n?b=c"}"#),
+        (
+            "application/x-www-form-urlencoded", "payload=%7B%22token%22%3A%22x%22%7D&other=%7B%22a%22%3A1%7D",
+            "payload=REDACTED&other=%7B%22a%22%3A1%7D"
+        ),
     ])
     func bodiesThatAreSentHaveNone(type: String, body: String, redacted: String) throws {
         let fields: HTTPFields = type.isEmpty ? [:] : [.contentType: type]
@@ -74,6 +86,12 @@ import Testing
         #expect(String(decoding: once, as: UTF8.self) == redacted)
         #expect(redaction.sentBody(once, of: fields) == once)
         #expect(Redaction(keepsSecrets: true).sentBody(Array(body.utf8), of: fields) == Array(body.utf8))
+    }
+
+    @Test func aReasonPhraseHasNone() throws {
+        let status = HTTPResponse.Status(code: 302, reasonPhrase: "Go to //us er:hidden@h/?token=hidden")
+        let response = redaction.response(Response(url: try URLRecord(parsing: "http://h/"), status: status))
+        #expect(response.status?.reasonPhrase.contains("hidden") == false)
     }
 
     private func exchange() throws -> Exchange {

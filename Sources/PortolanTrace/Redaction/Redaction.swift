@@ -48,9 +48,14 @@ package struct Redaction: Sendable {
         response.url = url(response.url)
         response.fields = fields(response.fields)
         if let status = response.status {
-            response.status = HTTPResponse.Status(code: status.code, reasonPhrase: text(status.reasonPhrase))
+            response.status = HTTPResponse.Status(code: status.code, reasonPhrase: reasonPhrase(status.reasonPhrase))
         }
         return response
+    }
+
+    /// As a field: the server says it.
+    private func reasonPhrase(_ phrase: String) -> String {
+        replaced(Array(phrase.utf8), ranges(inText: Array(phrase.utf8), includingReferences: true))
     }
 
     package func error(_ error: LoadError) -> LoadError {

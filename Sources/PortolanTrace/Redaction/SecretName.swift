@@ -9,6 +9,15 @@ enum SecretName {
     ].map { Array($0.utf8) }
     /// Whole names.
     private static let names: Set<String> = ["auth", "bearer", "jwt", "otp", "pass", "pin", "psk", "pw", "pwd", "sid", "sig"]
+    /// Whole names that have such a part and hold no secret: places in a list, counts and kinds. By them requests and answers differ.
+    private static let others: Set<String> = [
+        "pagetoken", "nextpagetoken", "prevpagetoken", "previouspagetoken", "nexttoken", "prevtoken", "previoustoken", "continuationtoken",
+        "nextcontinuationtoken", "synctoken", "nextsynctoken", "startingtoken",
+        "tokens", "maxtokens", "maxnewtokens", "maxcompletiontokens", "maxoutputtokens", "mintokens", "totaltokens", "prompttokens",
+        "completiontokens", "inputtokens", "outputtokens", "cachedtokens", "reasoningtokens", "tokencount", "numtokens", "tokenlimit",
+        "tokentype", "tokenizer", "sessions", "sessioncount", "signaturemethod", "signatureversion", "signaturealgorithm",
+        "oauthsignaturemethod", "xamzsignatureversion",
+    ]
     /// Longer names are cut.
     private static let longest = 256
 
@@ -22,8 +31,9 @@ enum SecretName {
             default: break
             }
         }
-        let isWhole = names.contains(String(decoding: letters, as: UTF8.self)) || letters.starts(with: "xauth".utf8)
-        return isWhole || parts.contains { part in letters.contains(part) }
+        let whole = String(decoding: letters, as: UTF8.self)
+        if others.contains(whole) { return false }
+        return names.contains(whole) || letters.starts(with: "xauth".utf8) || parts.contains { part in letters.contains(part) }
     }
 }
 

@@ -14,8 +14,7 @@ extension SecretRanges {
             return depth < deepestPart ? multipart(bytes, boundary: type?[parameter: "boundary"], depth: depth) : []
         }
         // First how it begins: much JSON is sent with the type of a form, which is curl's for `-d`.
-        let first = bytes.first { $0 > 0x20 }
-        if essence.hasSuffix("json") || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") { return json(bytes) }
+        if essence.hasSuffix("json") || isShapedLikeJSON(bytes) { return json(bytes) }
         if essence == "application/x-www-form-urlencoded" { return parameters(in: bytes, .form) }
         return bytes.isShapedLikeForm ? parameters(in: bytes, .form) : []
     }
@@ -23,7 +22,9 @@ extension SecretRanges {
     // MARK: JSON
 
     /// The values of members whose names are those of secrets, and everything in them; also where the text is cut off, or has several values.
-    private static func json(_ bytes: [UInt8]) -> [SecretRange] {
+    ///
+    /// - Parameter depth: how many strings of JSON it lies in.
+    static func json(_ bytes: [UInt8], depth: Int = 0) -> [SecretRange] {
         var ranges: [SecretRange] = []
         // Of the containers around: whether all in them is secret.
         var containers: [Bool] = []
@@ -43,7 +44,7 @@ extension SecretRanges {
                     if isSecret {
                         ranges.append(SecretRange(bytes: content, kind: .value))
                     } else {
-                        ranges += userInformation(in: bytes[content]).map { $0.moved(by: content.lowerBound) }
+                        ranges += string(bytes[content], depth: depth)
                     }
                     isNamed = false
                     index = end
@@ -64,6 +65,22 @@ extension SecretRanges {
             index += 1
         }
         return ranges
+    }
+
+    /// Whether it is an object or an array, or the beginning of one; behind a byte order mark, too.
+    static func isShapedLikeJSON(_ bytes: [UInt8]) -> Bool {
+        let first = bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0).first { $0 > 0x20 }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    }
+
+    /// In a string that has no secret's name: passwords and parameters of URLs, and what is secret in a text of JSON.
+    private static func string(_ content: ArraySlice<UInt8>, depth: Int) -> [SecretRange] {
+        let passwords = userInformation(in: content).map { $0.moved(by: content.startIndex) }
+        let text = UnescapedString(content)
+        if isShapedLikeJSON(text.bytes) {
+            return depth < deepestPart ? json(text.bytes, depth: depth + 1).map(text.escaped) : passwords
+        }
+        return passwords + parameters(in: text.bytes, .text).map(text.escaped)
     }
 
     /// Where the closing quote stands, or the text ends.
@@ -128,6 +145,43 @@ extension SecretRanges {
         if isSecret { return [SecretRange(bytes: content.startIndex..<content.endIndex, kind: .value)] }
         if let type { return body(Array(content), type: type, depth: depth + 1).map { $0.moved(by: line) } }
         return userInformation(in: content).map { $0.moved(by: line) }
+    }
+}
+
+/// What a string of JSON says (RFC 8259 §7), and where each byte of it stands. Scalars beyond ASCII that are escaped are `?`.
+private struct UnescapedString {
+    private(set) var bytes: [UInt8] = []
+    /// One more than there are bytes: the end of the string.
+    private var places: [Int] = []
+
+    init(_ content: ArraySlice<UInt8>) {
+        var rest = content
+        while let byte = rest.first {
+            places.append(rest.startIndex)
+            if byte == UInt8(ascii: "\\"), let kind = rest.dropFirst().first {
+                if kind == UInt8(ascii: "u") {
+                    let digits = String(decoding: rest.dropFirst(2).prefix(4), as: UTF8.self)
+                    bytes.append(UInt8(digits, radix: 16).flatMap { $0 < 0x80 ? $0 : nil } ?? UInt8(ascii: "?"))
+                    rest = rest.dropFirst(6)
+                } else {
+                    bytes.append(Self.meanings[kind] ?? kind)
+                    rest = rest.dropFirst(2)
+                }
+            } else {
+                bytes.append(byte)
+                rest = rest.dropFirst()
+            }
+        }
+        places.append(content.endIndex)
+    }
+
+    private static let meanings: [UInt8: UInt8] = [
+        UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "b"): 0x08, UInt8(ascii: "f"): 0x0C,
+    ]
+
+    /// Where a range of the unescaped bytes stands.
+    func escaped(_ range: SecretRange) -> SecretRange {
+        SecretRange(bytes: places[range.bytes.lowerBound]..<places[range.bytes.upperBound], kind: range.kind)
     }
 }
 

@@ -86,13 +86,14 @@ enum SecretRanges {
         byte <= 0x20 || [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "<"), UInt8(ascii: ">")].contains(byte)
     }
 
-    /// Whether a text begins with an encoded URL that holds a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
+    /// Whether a text begins with an encoded URL or JSON that holds a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
     private static func hidesSecret(_ text: ArraySlice<UInt8>) -> Bool {
         // Which would be encoded, too. So nothing is looked at twice.
         let value = text.prefix { ![UInt8(ascii: "&"), UInt8(ascii: "="), UInt8(ascii: "?"), UInt8(ascii: "#")].contains($0) && $0 > 0x20 }
         guard value.contains(UInt8(ascii: "%")) else { return false }
         let decoded = PercentEncoding.decodedBytes(String(decoding: value, as: UTF8.self))
         guard decoded.count < value.count else { return false }
+        if isShapedLikeJSON(decoded), !json(decoded).isEmpty { return true }
         return !userInformation(in: decoded).isEmpty || !parameters(in: decoded, .text, isEncoded: true).isEmpty
     }
 }
