@@ -22,7 +22,8 @@ import Testing
     /// By paging and counts, requests and answers differ.
     @Test(arguments: [
         "Content-Type", "WWW-Authenticate", "key", "author", "compass", "page", "Location", "design", "x", "", "--",
-        "pageToken", "next_page_token", "NextToken", "continuation-token", "max_tokens", "total_tokens", "token_type", "tokenizer", "sessions",
+        "pageToken", "next_page_token", "NextToken", "continuation-token", "max_tokens", "total_tokens", "token_type", "tokenizer",
+        "sessions",
     ])
     func theseAreNot(name: String) { #expect(!SecretName.isSecret(name.utf8)) }
 

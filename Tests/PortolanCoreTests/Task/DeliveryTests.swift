@@ -151,6 +151,26 @@ import Testing
         #expect(try loader.waitForData(for: Request("stub:1")).0.count == 5)
     }
 
+    @Test func aWaitBeyondTheLimitOfWaitingThreadsSendsNoPOST() throws {
+        let handler = ManualHandler(schemes: .only(["x"]))
+        let loader = loader(handler)
+        let threads = LoadThreads(limit: 1)
+        for _ in 0..<LoadThreads.mostWaiting { try threads.leavePlace() }
+        let outcome = Monitor<LoadError?>(nil)
+        var request = try Request("x:1")
+        request.method = .post
+        try threads.run { [request] in
+            do throws(LoadError) {
+                _ = try loader.waitForData(for: request)
+                outcome.signalling { $0 = LoadError(.unknown, message: "it was not refused") }
+            } catch {
+                outcome.signalling { $0 = error }
+            }
+        }
+        #expect(outcome.wait(atMost: .seconds(60)) { $0 }?.code == .noResources)
+        #expect(handler.loads.isEmpty)
+    }
+
     @Test func aTaskThatIsSuspendedTellsItsDelegateWhenItIsResumed() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
