@@ -28,7 +28,7 @@ struct ExitStatus: Hashable, Sendable {
     static let connectionLost = Self(code: 56, meaning: "the connection ended early, or an HTTP proxy made no tunnel")
     static let badIdentity = Self(code: 58, meaning: "the client's certificate or its key cannot be used")
     static let notTrusted = Self(code: 60, meaning: "the server's certificate is not trusted")
-    static let undecodable = Self(code: 61, meaning: "the content coding is malformed")
+    static let undecodable = Self(code: 61, meaning: "the content coding is malformed, or a transfer coding is unknown")
     static let tooLarge = Self(code: 63, meaning: "a limit of size or ratio was reached")
     static let notAuthenticated = Self(code: 67, meaning: "a user name and password are missing or were refused")
     static let badTrustRoots = Self(code: 77, meaning: "the certificates to trust cannot be read")

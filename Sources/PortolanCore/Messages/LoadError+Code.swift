@@ -56,7 +56,7 @@ extension LoadError.Code {
     public static let badResponse = Self(rawValue: -21)
     /// Fewer bytes came than were announced.
     public static let truncated = Self(rawValue: -22)
-    /// The content coding is malformed.
+    /// The content coding is malformed, or a transfer coding is unknown.
     public static let decodingFailed = Self(rawValue: -23)
     /// A configured size or ratio limit was met.
     public static let limitExceeded = Self(rawValue: -24)

@@ -71,9 +71,10 @@ extension ResponseSyntaxError.Rule {
             .limitExceeded
         case .noResponse: .emptyResponse
         case .cutInHead, .cutInBody: .truncated
+        case .unknownCoding: .decodingFailed
         case .notHTTP, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength,
-            .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade,
-            .chunkSize, .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
+            .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedNotLast, .codingParameter, .unrequestedUpgrade, .chunkSize,
+            .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
             .badResponse
         }
     }

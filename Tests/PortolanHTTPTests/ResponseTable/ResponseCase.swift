@@ -75,6 +75,7 @@ extension ResponseCase.Outcome {
 
     /// Against the RFC's grammar or rules.
     static let bad = Self.failure(.badResponse)
+    static let undecodable = Self.failure(.decodingFailed)
 }
 
 extension String {
