@@ -20,6 +20,8 @@ extension LoadError.Remedy {
         case .nameProxy: "a proxy is named with --proxy"
         case .raiseLimit: "the command has no option for this limit, so the server has to send less"
         case .raiseDecodingLimit: "'portolan get --coded' writes the body as it comes"
+        case .openMoreConnections: "load fewer at a time"
+        case .shareNoConnection: "use --http1.1, or load fewer at a time"
         }
     }
 }

@@ -81,11 +81,13 @@ package struct QueueWait: Sendable {
     package let reason: String
     /// How long it may wait; `nil`: as long as it takes.
     package let limit: Duration?
+    package let remedy: LoadError.Remedy
     /// What the load fails with after that time.
     package let error: LoadError
 
-    package init(_ reason: String, limit: Duration?, error: LoadError) {
-        (self.reason, self.limit, self.error) = (reason, limit, error)
+    /// - Parameter reason: without the remedy.
+    package init(_ reason: String, limit: Duration?, remedy: LoadError.Remedy, error: LoadError) {
+        (self.reason, self.limit, self.remedy, self.error) = ("\(reason); \(remedy.words)", limit, remedy, error)
     }
 }
 

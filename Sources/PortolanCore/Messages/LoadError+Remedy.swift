@@ -22,6 +22,9 @@ extension LoadError {
         case raiseLimit(String)
         /// A limit for what comes out of a content coding. The setting's name, and what else to do with it.
         case raiseDecodingLimit(String)
+        /// Whether waiting longer for a connection is a remedy, too.
+        case openMoreConnections(orWait: Bool)
+        case shareNoConnection(orWait: Bool)
 
         package var words: String {
             switch self {
@@ -39,6 +42,11 @@ extension LoadError {
             case .nameProxy: "proxies are set in the configuration"
             case .raiseLimit(let setting): "raise \(setting) if that is meant"
             case .raiseDecodingLimit(let setting): "raise \(setting)"
+            case .openMoreConnections(false): "raise ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time"
+            case .openMoreConnections(true):
+                "raise ConnectionLimits.queueTimeout, ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time"
+            case .shareNoConnection(false): "ask for HTTP/1.1, or load fewer at a time"
+            case .shareNoConnection(true): "raise ConnectionLimits.queueTimeout, ask for HTTP/1.1, or load fewer at a time"
             }
         }
     }

@@ -114,7 +114,9 @@ struct LoadTimer: ~Copyable, Sendable {
         guard let reason = task.stallReason else {
             return task.end(with: LoadError(.timedOut, message: what, remedy: .raiseTimeout))
         }
-        task.end(with: LoadError(.timedOut, message: "\(what): \(reason)"))
+        var error = LoadError(.timedOut, message: "\(what): \(reason)")
+        error.remedy = task.queueWait?.remedy
+        task.end(with: error)
     }
 }
 

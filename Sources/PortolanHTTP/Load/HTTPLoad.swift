@@ -160,7 +160,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .waiting, .judging, .exchanging, .deciding, .askedByProxy, .awaitingBody: lane.loadCount -= 1
         }
         state = .over
-        leaveQueue()
+        didLeaveQueue()
         upload?.close()
         upload = nil
     }
@@ -261,14 +261,14 @@ extension HTTPLoad: ConnectionWaiter {
         (client as? any QueueingClient)?.didEnterQueue(wait)
     }
 
-    private func leaveQueue() {
+    func didLeaveQueue() {
         guard isQueued else { return }
         isQueued = false
         (client as? any QueueingClient)?.didLeaveQueue()
     }
 
     func use(_ connection: any PooledConnection) {
-        leaveQueue()
+        didLeaveQueue()
         let carrier = connection.makeCarrier(for: self)
         withdrawQuestion()
         // The client may have stopped the load in that call.
@@ -313,7 +313,7 @@ extension HTTPLoad: ConnectionWaiter {
 
     func connectionFailed(_ error: LoadError) {
         guard case .waiting = state else { return }
-        leaveQueue()
+        didLeaveQueue()
         guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .askedByProxy(error)
         ask(question)

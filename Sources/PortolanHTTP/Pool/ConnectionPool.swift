@@ -118,9 +118,19 @@ final class ConnectionPool {
 
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
         openConnections(key, origin)
+        while let waiter = origin.waiting.takeLeaving(attempts: origin.attempts.count) { waiter.didLeaveQueue() }
         while let waiter = origin.waiting.takeQueued(attempts: origin.attempts.count) {
-            waiter.didQueue(QueueWait(for: key, isMultiplexed: origin.isMultiplexed ?? false, within: limits))
+            waiter.didQueue(QueueWait(for: key, because: queueReason(key, origin), within: limits))
         }
+    }
+
+    private func queueReason(_ key: ConnectionKey, _ origin: Origin) -> QueueWait.Reason {
+        let mayBeMultiplexed = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false
+        guard mayBeMultiplexed, !origin.waitsForBudget, origin.connectionCount < max(1, limits.perHost) || origin.personalCount == 0 else {
+            return .connections
+        }
+        if !origin.attempts.isEmpty { return .sharedConnection }
+        return origin.isMultiplexed == true ? .streams : .connections
     }
 
     private func openConnections(_ key: ConnectionKey, _ origin: Origin) {

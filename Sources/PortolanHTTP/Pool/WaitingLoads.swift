@@ -65,12 +65,25 @@ struct WaitingLoads {
     }
 
     /// Gives each attempt to open a connection to one load: the next of those that are left over, the latest first, which then only waits for a
-    /// connection to become free. Each load comes once.
+    /// connection to become free.
     mutating func takeQueued(attempts: Int) -> (any ConnectionWaiter)? {
         guard hopeful.count > attempts, let number = hopeful.max() else { return nil }
         hopeful.remove(number)
         for queue in queues {
             if let waiter = queue.waiters.find(number) { return waiter }
+        }
+        return nil
+    }
+
+    /// The reverse of ``takeQueued(attempts:)``: where more attempts than such loads are left, the first load in line that waited only for a
+    /// connection to become free. Now one is being opened for it.
+    mutating func takeLeaving(attempts: Int) -> (any ConnectionWaiter)? {
+        guard hopeful.count < min(attempts, count) else { return nil }
+        for queue in queues {
+            if let (number, waiter) = queue.waiters.first(without: hopeful) {
+                hopeful.insert(number)
+                return waiter
+            }
         }
         return nil
     }
@@ -90,6 +103,13 @@ struct WaitingLoads {
         var first: (any ConnectionWaiter)? {
             for entry in entries[start...] {
                 if let waiter = entry.waiter { return waiter }
+            }
+            return nil
+        }
+
+        func first(without numbers: Set<Int>) -> (number: Int, waiter: any ConnectionWaiter)? {
+            for (number, waiter) in entries[start...] where !numbers.contains(number) {
+                if let waiter { return (number, waiter) }
             }
             return nil
         }
@@ -159,8 +179,11 @@ protocol ConnectionWaiter: ChallengeRespondent {
     /// Whether it can be sent once more where the connection turns out to have ended.
     var isRepeatable: Bool { get }
     func connectionFailed(_ error: LoadError)
-    /// As many connections as there may be are in use, and it waits for one to become free. Once, until ``use(_:)`` or ``connectionFailed(_:)``.
+    /// No connection is being opened for it, and it waits for one to become free. This lasts until ``didLeaveQueue()``, ``use(_:)`` or
+    /// ``connectionFailed(_:)``.
     func didQueue(_ wait: QueueWait)
+    /// A connection is being opened for it after all.
+    func didLeaveQueue()
     /// How far the connection is that was opened for this load.
     func didReach(_ step: LoadStep)
 }

@@ -11,7 +11,8 @@ import Testing
     private static let remedies: [LoadError.Remedy] = [
         .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .allowTLSVersions, .useHTTP1,
         .giveProxyPassword, .raiseConnectTimeout, .raiseTimeout, .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.fieldLine"),
-        .raiseDecodingLimit("ContentDecodingLimits.maximumBytes"),
+        .raiseDecodingLimit("ContentDecodingLimits.maximumBytes"), .openMoreConnections(orWait: false), .openMoreConnections(orWait: true),
+        .shareNoConnection(orWait: false), .shareNoConnection(orWait: true),
     ]
 
     @Test(arguments: remedies)

@@ -115,6 +115,42 @@ import Testing
         #expect(first.connection != nil && first.waits.count == 1)
     }
 
+    /// The connection that it waits for is closed, and another one is opened for it.
+    @Test func aLoadForWhichAConnectionIsOpenedLeavesTheQueue() throws {
+        let bench = PoolBench { $0.perHost = 1 }
+        let waiters = (0..<3).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
+        let connection = try #require(bench.connector.attempts.first).succeed()
+        bench.loop.run()
+        #expect(waiters.map(\.isQueued) == [false, true, true])
+        connection.close()
+        #expect(bench.connector.open.count == 1)
+        #expect(waiters.map(\.isQueued) == [false, false, true])
+        try #require(bench.connector.open.first).succeed()
+        #expect(waiters[1].connection != nil && waiters.map(\.waits.count) == [0, 1, 1])
+    }
+
+    @Test func whatALoadWaitsForIsSaid() throws {
+        let bench = PoolBench { $0.perHost = 2 }
+        bench.connector.offersMultiplexing = true
+        let waiters = (0..<3).map { FakeWaiter($0) }
+        for waiter in waiters[..<2] { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
+        #expect(waiters[1].waits.first?.reason.contains("one that may carry all loads is being opened; ask for HTTP/1.1") == true)
+        try #require(bench.connector.attempts.first).succeed(capacity: 2)
+        _ = bench.pool.acquire(key, for: waiters[2], priority: .normal)
+        bench.loop.run()
+        #expect(waiters[2].waits.first?.reason.contains("its server takes no more requests at once") == true)
+    }
+
+    @Test func aLoadThatWaitsSaysTheLimits() throws {
+        let bench = PoolBench { $0.perHost = 1 }
+        let waiters = (0..<2).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
+        let wait = try #require(waiters[1].waits.first)
+        #expect(wait.reason.contains("all that may be open are in use or being opened, 1 to one origin and 512 in all; raise ") == true)
+        #expect(wait.remedy == .openMoreConnections(orWait: false) && wait.error.remedy == .openMoreConnections(orWait: true))
+    }
+
     @Test func aFailureIsSharedByThoseWhoWaitedWhenTheAttemptBegan() throws {
         let bench = PoolBench { $0.perHost = 1 }
         let (first, second, late) = (FakeWaiter(0), FakeWaiter(1), FakeWaiter(2))

@@ -114,7 +114,7 @@ struct ConnectionQueueTests {
         #expect(second.delegate.error?.code == .timedOut)
         #expect(
             second.delegate.error?.message == "no connection to http://127.0.0.1:\(rounds.server.port) became free within 30.0 seconds: "
-                + "all that may be open are in use, 1 to one origin and 512 in all; raise ConnectionLimits.queueTimeout, or raise "
+                + "all that may be open are in use or being opened, 1 to one origin and 512 in all; raise ConnectionLimits.queueTimeout, "
                 + "ConnectionLimits.perHost or ConnectionLimits.total, or load fewer at a time")
         // The connection is as it was.
         let third = try await enqueue(try Self.request(rounds.server), on: loader)
@@ -173,6 +173,7 @@ struct ConnectionQueueTests {
         #expect(second.delegate.error?.code == .timedOut)
         let words = "took longer than 20.0 seconds in all: waiting for a connection to http://127.0.0.1:\(rounds.server.port): "
         #expect(second.delegate.error?.message.contains(words) == true, "\(second.delegate.error?.message ?? "")")
+        #expect(second.delegate.error?.remedy == .openMoreConnections(orWait: false))
         rounds.openAll()
         await first.delegate.ended()
     }

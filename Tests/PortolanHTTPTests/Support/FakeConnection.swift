@@ -116,6 +116,7 @@ final class FakeWaiter: ConnectionWaiter {
     private(set) var error: LoadError?
     /// How often it was told that it waits for a connection to become free.
     private(set) var waits: [QueueWait] = []
+    private(set) var isQueued = false
     private let served: (FakeWaiter) -> Void
     let isRepeatable = true
 
@@ -132,7 +133,12 @@ final class FakeWaiter: ConnectionWaiter {
     }
 
     func connectionFailed(_ error: LoadError) { self.error = error }
-    func didQueue(_ wait: QueueWait) { waits.append(wait) }
+    func didQueue(_ wait: QueueWait) {
+        waits.append(wait)
+        isQueued = true
+    }
+
+    func didLeaveQueue() { isQueued = false }
     func didReach(_ step: LoadStep) {}
     func ask(_ challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
     func withdraw(_ challenge: AuthenticationChallenge) {}
