@@ -11,6 +11,8 @@ struct FramingReference {
 
     enum Codings {
         case absent, chunked, others, invalid
+        /// A coding that the grammar allows and that is not known here.
+        case unknown
     }
 
     static let names = ["content-length", "transfer-encoding", "connection"]
@@ -45,19 +47,18 @@ struct FramingReference {
 
     private static func codings(_ values: [String]?) -> Codings {
         guard let values else { return .absent }
+        let known = ["chunked", "identity", "gzip", "x-gzip", "deflate"]
         var names: [String] = []
         for element in values.flatMap(elements) {
             let octets = element.unicodeScalars.map { UInt8($0.value) }
             let name = octets.prefix { MIMEReference.isToken(Unicode.Scalar($0)) }
             let parameters = ParameterReference(octets.dropFirst(name.count))
-            guard !name.isEmpty, parameters.firstFault == nil, parameters.isComplete else { return .invalid }
+            guard !name.isEmpty, parameters.firstFault == nil, parameters.isComplete, !names.contains("chunked") else { return .invalid }
             names.append(Text.latin1(name).lowercased())
-            if name.count < octets.count { return .invalid }
+            guard known.contains(names[names.count - 1]) else { return .unknown }
+            guard name.count == octets.count, names.count(where: { $0 != "identity" && $0 != "chunked" }) <= 16 else { return .invalid }
         }
         if names.isEmpty { return .absent }
-        let known = ["chunked", "identity", "gzip", "x-gzip", "deflate"]
-        let others = names.count { $0 != "identity" && $0 != "chunked" }
-        guard names.allSatisfy(known.contains), !names.dropLast().contains("chunked"), others <= 16 else { return .invalid }
         return names.last == "chunked" ? .chunked : .others
     }
 

@@ -61,7 +61,7 @@ struct Reading {
         let status = meaning.status
         let isBodiless = method == .head || status == 204 || status == 304
         let isTunnel = !isBodiless && method == .connect && status / 100 == 2
-        let isFaulty = framing.codings == .invalid || framing.lengths == .invalid
+        let isFaulty = framing.codings == .invalid || framing.codings == .unknown || framing.lengths == .invalid
         var stays = !isOdd && !isFaulty && !isTunnel && !framing.options.contains("close")
         if isOld, !framing.options.contains("keep-alive") { stays = false }
         if framing.codings != .absent, isOld || framing.lengths != .absent { stays = false }
@@ -75,6 +75,8 @@ struct Reading {
             (meaning.body, meaning.trailers) = try chunks()
         case (.invalid, _), (.absent, .invalid):
             throw .failure(.badResponse)
+        case (.unknown, _):
+            throw .failure(.decodingFailed)
         case (.absent, .length(let length)):
             guard length <= rest.count else { throw .failure(.truncated) }
             meaning.body = Array(rest.prefix(length))
