@@ -25,6 +25,12 @@ import Testing
         #expect(Summary([CheckResult(try rule("DESC-01"), .warned)]).isSuccess)
     }
 
+    @Test func nothingJudgedIsNoSuccess() throws {
+        let summary = Summary([CheckResult(try rule("CAN-01"), .skipped, note: "the manifest names no URL")])
+        #expect(!summary.isSuccess && summary.isEmpty)
+        #expect(HTMLReport(repeatingBy: "portolan check x").page(of: summary, subject: "x").contains("was not judged</span>"))
+    }
+
     @Test func tapEscapesItsMarks() throws {
         let lines = TAPReport(repeatingBy: "portolan check x").text(of: Summary(try results())).split(separator: "\n").map(String.init)
         try #require(lines.count > 1)

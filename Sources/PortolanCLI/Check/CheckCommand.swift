@@ -11,7 +11,8 @@ struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Judge a plugin by the rules of the contract.",
         discussion: """
             Each check runs in a process of its own: a plugin that crashes or hangs is told so, and the other checks go on. URLs come from the
-            manifest's conformance section; what it has no example of is not judged, and counted. Exit status 0 only when nothing failed.
+            manifest's conformance section; what it has no example of is not judged, and counted. Exit status 0 only when nothing failed and at
+            least one check was made.
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, tap, tap13, junit, html }
@@ -125,7 +126,9 @@ struct CheckCommand: ParsableCommand {
         progress.clear()
         let summary = Summary(results)
         try write(summary, judge.subject, plugin)
-        if !summary.isSuccess { throw Failure(.checkFailed, nil) }
+        guard !summary.isSuccess else { return }
+        throw Failure(
+            .checkFailed, summary.isEmpty ? "no check could be made of '\(plugin)', so this says nothing of it; -v says why" : nil)
     }
 
     /// What every file of this run lies in.

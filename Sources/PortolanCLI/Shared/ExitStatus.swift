@@ -45,7 +45,7 @@ struct ExitStatus: Hashable, Sendable {
     static let pluginError = Self(
         code: 109, meaning: "an error of a plugin's own, or a load that the plugin cancelled, told in the message")
     static let authenticationCancelled = Self(code: 110, meaning: "a question for a user name and password was cancelled")
-    static let checkFailed = Self(code: 111, meaning: "a plugin broke a rule that it was judged by")
+    static let checkFailed = Self(code: 111, meaning: "a plugin broke a rule that it was judged by, or no check could be made")
     static let hangup = Self(code: 129, meaning: "ended by SIGHUP")
     static let interrupted = Self(code: 130, meaning: "ended by Ctrl-C (SIGINT)")
     static let terminated = Self(code: 143, meaning: "ended by SIGTERM")

@@ -15,7 +15,7 @@ public struct HTMLReport: Sendable {
         let first = told.map { result in result.cause.map { causes.insert($0).inserted } ?? true }
         let rest = summary.results.filter { $0.verdict == .passed || $0.verdict == .skipped }
         let body = """
-            <h1>\(Markup.escaped(subject)) <span class="\(summary.isSuccess ? "passed" : "failed")">\(summary.isSuccess ? "passes" : "fails")</span></h1>
+            <h1>\(Markup.escaped(subject)) <span class="\(summary.isSuccess ? "passed" : "failed")">\(summary.isSuccess ? "passes" : summary.isEmpty ? "was not judged" : "fails")</span></h1>
             <p>\(Markup.escaped(summary.line)).</p>
             \(table(of: summary))
             \(summary.causes.map(paragraph).joined(separator: "\n"))

@@ -15,8 +15,11 @@ public struct Summary: Sendable {
 
     public func count(_ verdict: Verdict) -> Int { results.count { $0.verdict == verdict } }
 
-    /// Whether the plugin may be used, as far as it could be judged.
-    public var isSuccess: Bool { !results.contains { $0.verdict.isFailure } }
+    /// Whether no check failed and one at least was made.
+    public var isSuccess: Bool { !results.contains { $0.verdict.isFailure } && !isEmpty }
+
+    /// Whether no check could be made.
+    public var isEmpty: Bool { results.allSatisfy { $0.verdict == .skipped } }
 
     /// As in `68 checks: 60 passed, 1 failed; not judged: 7`.
     public var line: String {

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import PortolanCore
+import PortolanPlugins
 
 #if canImport(Glibc)
     import Glibc
@@ -25,7 +26,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     }
 
     package init() throws(NotMade) {
-        var template = Array(FileManager.default.temporaryDirectory.appendingPathComponent("portolan-check-XXXXXX").path.utf8CString)
+        var template = Array("\(LibraryCopy.temporaryFolder)/portolan-check-XXXXXX".utf8CString)
         // mkdtemp(3): nobody else can look into it.
         guard unsafe mkdtemp(&template) != nil else { throw Self.failure("the temporary folder") }
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

@@ -24,7 +24,7 @@ package final class LibraryCopy {
     private let original: String
     private var isSettled = false
 
-    /// Where copies are made; `nil`: in the temporary folder.
+    /// Where copies are made; `nil`: in ``temporaryFolder``.
     package static let parent = Mutex<String?>(nil)
     /// How many folders above the library's own are mirrored.
     private static let depth = 2
@@ -55,9 +55,10 @@ package final class LibraryCopy {
         guard let real = unsafe realpath(folder.isEmpty ? "/" : folder, nil) else { throw .last }
         defer { unsafe free(real) }
         original = unsafe String(cString: real)
-        let names = original.split(separator: "/")
+        // Not by Character: a slash and a combining mark behind it are one.
+        let names = original.utf8.split(separator: UInt8(ascii: "/")).compactMap { String($0) }
         let mirrored = names.suffix(Self.depth)
-        var template = Array("\(Self.parent.withLock(\.self) ?? Environment["TMPDIR"] ?? "/tmp")/portolan-XXXXXX".utf8CString)
+        var template = Array("\(Self.parent.withLock(\.self) ?? Self.temporaryFolder)/portolan-XXXXXX".utf8CString)
         // mkdtemp(3): nobody else can look into it.
         guard unsafe mkdtemp(&template) != nil else { throw .last }
         var folders = [String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)]
@@ -65,7 +66,7 @@ package final class LibraryCopy {
         do throws(SystemCallError) {
             var place = "/" + names.dropLast(mirrored.count).joined(separator: "/")
             for next in mirrored {
-                Self.link(place, in: folders[folders.count - 1], but: String(next))
+                Self.link(place, in: folders[folders.count - 1], but: next)
                 place += place.hasSuffix("/") ? next : "/\(next)"
                 let folder = "\(folders[folders.count - 1])/\(next)"
                 guard unsafe mkdir(folder, 0o700) == 0 else { throw .last }

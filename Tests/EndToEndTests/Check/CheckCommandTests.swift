@@ -44,6 +44,14 @@ import Testing
         #expect(here.text.contains("this is the first thread of its process"), "\(here.text)")
     }
 
+    @Test func aRunThatJudgesNothingFails() throws {
+        let program = try Program()
+        let plugin = try program.copyFixture("second.so")
+        let outcome = try program.run("check", plugin, "--filter", "REDIR-01")
+        #expect(outcome.status == 111 && outcome.lines.last?.hasSuffix(": 1 check: none judged; not judged: 1") == true, "\(outcome.text)")
+        #expect(outcome.errors.contains { $0.contains("no check could be made of") }, "\(outcome.errors)")
+    }
+
     /// Nothing unwinds a call of NULL; where it was to return to is told.
     @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer finds it first"))
     func aCallOfNoFunctionIsToldWithItsCaller() throws {

@@ -48,6 +48,28 @@ struct CopiedLibraryTests {
         #expect(outcome.lines.last == "org.portolan.near: 2 checks: 2 passed", "\(outcome.text)")
     }
 
+    /// dlopen(3) opens nothing in a folder that is mounted with noexec.
+    @Test(.enabled(if: CopiedLibraryTests.canMount, "this user may not mount")) func anotherFolderIsUsedWhereTMPDIRIsMountedNoexec() throws
+    {
+        let outcome = try program.runScript(
+            """
+            mkdir all/mounted
+            unshare --mount sh -c 'mount -t tmpfs -o noexec none all/mounted && TMPDIR=$PWD/all/mounted \
+                exec '$portolan' check all/near --filter DESC-13,UNLOAD-02'
+            """)
+        #expect(outcome.lines.last == "org.portolan.near: 2 checks: 2 passed", "\(outcome.text) \(outcome.errors)")
+    }
+
+    private static let canMount: Bool = {
+        let mount = Process()
+        mount.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+        mount.arguments = ["--mount", "mount", "-t", "tmpfs", "-o", "noexec", "none", "/mnt"]
+        (mount.standardOutput, mount.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+        guard (try? mount.run()) != nil else { return false }
+        mount.waitUntilExit()
+        return mount.terminationStatus == 0
+    }()
+
     private static let source = """
         #include <dlfcn.h>
         #include <portolan/helpers.h>
