@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
 
@@ -25,38 +24,56 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         package let description: String
     }
 
+    /// Its process makes it, with all signals blocked: however early this one ends, the folder is gone soon after.
     package init() throws(NotMade) {
-        var template = Array("\(LibraryCopy.temporaryFolder)/portolan-check-XXXXXX".utf8CString)
-        // mkdtemp(3): nobody else can look into it.
-        guard unsafe mkdtemp(&template) != nil else { throw Self.failure("the temporary folder") }
-        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        var ends: [Int32] = [-1, -1]
-        guard unsafe pipe(&ends) == 0 else {
-            let failure = Self.failure("a pipe")
-            unsafe rmdir(path)
-            throw failure
+        let template = "\(LibraryCopy.temporaryFolder)/portolan-check-XXXXXX"
+        var (ends, answers): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        guard unsafe pipe(&ends) == 0 else { throw Self.failure("a pipe", errno) }
+        guard unsafe pipe(&answers) == 0 else {
+            let number = errno
+            for end in ends { close(end) }
+            throw Self.failure("a pipe", number)
         }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        for end in ends + answers { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let child = JudgeSignals.holdingBack { () -> pid_t in
             let child = fork()
             if child == 0 {
-                close(ends[1])
-                Self.remove(path, atEndOf: ends[0])
+                for end in [ends[1], answers[0]] { close(end) }
+                Self.serve(template, answeringTo: answers[1], untilEndOf: ends[0])
             }
             return child
         }
-        close(ends[0])
-        guard child > 0 else {
-            let failure = Self.failure("a process")
+        var number = errno
+        for end in [ends[0], answers[1]] { close(end) }
+        let answer = child > 0 ? Self.bytes(from: answers[0]) : []
+        close(answers[0])
+        guard child > 0, answer.first == UInt8(ascii: "/") else {
+            if child > 0 { number = Int32(String(decoding: answer, as: UTF8.self)) ?? EIO }
             close(ends[1])
-            unsafe rmdir(path)
-            throw failure
+            if child > 0 { Self.wait(for: child) }
+            throw Self.failure(child > 0 ? "the temporary folder" : "a process", number)
         }
-        (self.path, remover, life) = (path, child, ends[1])
+        (path, remover, life) = (String(decoding: answer, as: UTF8.self), child, ends[1])
     }
 
-    private static func failure(_ what: String) -> NotMade {
-        NotMade(description: "\(what) can't be made (errno \(errno)); set TMPDIR to a folder that can be written to")
+    /// All that is written there until the other end is closed.
+    private static func bytes(from input: Int32) -> [UInt8] {
+        var (all, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 4096))
+        while true {
+            let count = unsafe read(input, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return all }
+            all += buffer[..<count]
+        }
+    }
+
+    private static func wait(for process: pid_t) {
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+
+    private static func failure(_ what: String, _ number: Int32) -> NotMade {
+        NotMade(description: "\(what) can't be made (errno \(number)); set TMPDIR to a folder that can be written to")
     }
 
     // MARK: The next program of this process
@@ -80,27 +97,27 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
 
     /// Removes the folder, and waits until its process is gone.
     package func remove() {
-        Self.remove(path)
+        FolderRemoval.remove(path)
         close(life)
-        var status: Int32 = 0
-        while unsafe waitpid(remover, &status, 0) < 0, errno == EINTR {}
+        Self.wait(for: remover)
     }
 
-    private static func remove(_ path: String, atEndOf input: Int32) -> Never {
+    /// The remover's part: makes the folder, says where it is or why not, and removes it when the run is over.
+    private static func serve(_ template: String, answeringTo answers: Int32, untilEndOf input: Int32) -> Never {
         setsid()
         JudgeSignals.blockAll()
         ChildProcess.closeStreams()
-        var byte: UInt8 = 0
-        while true {
-            let count = unsafe read(input, &byte, 1)
-            if count == 0 || (count < 0 && errno != EINTR) { break }
-        }
-        remove(path)
+        var path = Array(template.utf8CString)
+        // mkdtemp(3): nobody else can look into it.
+        let isMade = unsafe mkdtemp(&path) != nil
+        let place = path.dropLast().map { UInt8(bitPattern: $0) }
+        let answer = isMade ? place : Array(String(errno).utf8)
+        // Where nobody reads it any more, the run is over.
+        while unsafe write(answers, answer, answer.count) < 0, errno == EINTR {}
+        close(answers)
+        guard isMade else { _exit(1) }
+        _ = bytes(from: input)
+        FolderRemoval.remove(String(decoding: place, as: UTF8.self))
         _exit(0)
-    }
-
-    private static func remove(_ path: String) {
-        // `try?` because there is nobody to tell, and what the plugin has made unremovable stays.
-        try? FileManager.default.removeItem(atPath: path)
     }
 }

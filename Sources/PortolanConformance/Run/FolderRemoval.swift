@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Removes a folder with all that is in it, however deep and however closed.
+enum FolderRemoval {
+    /// A folder that lies in another one is moved up to the first, so that no path and no chain of descriptors gets long.
+    static func remove(_ path: String) {
+        unsafe makeAccessible(path, in: AT_FDCWD)
+        let root = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard root >= 0 else { return }
+        var (number, isLess) = (0, true)
+        while isLess {
+            isLess = false
+            for name in entries(of: root) {
+                if unsafe unlinkat(root, name, 0) == 0 {
+                    isLess = true
+                    continue
+                }
+                unsafe makeAccessible(name, in: root)
+                let folder = unsafe openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                guard folder >= 0 else { continue }
+                for inner in entries(of: folder) where unsafe unlinkat(folder, inner, 0) != 0 {
+                    // What is to change its parent has to be open to writing.
+                    unsafe makeAccessible(inner, in: folder)
+                    number += 1
+                    if unsafe renameat(folder, inner, root, "moved-\(getpid())-\(number)") == 0 { isLess = true }
+                }
+                close(folder)
+                if unsafe unlinkat(root, name, AT_REMOVEDIR) == 0 { isLess = true }
+            }
+        }
+        close(root)
+        unsafe rmdir(path)
+    }
+
+    /// Lets this user do everything in a folder; not in what a link leads to.
+    private static func makeAccessible(_ name: UnsafePointer<CChar>, in folder: Int32) {
+        var status = stat()
+        guard unsafe fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
+        unsafe fchmodat(folder, name, 0o700, 0)
+    }
+
+    /// As C strings: a name need not be UTF-8.
+    private static func entries(of folder: Int32) -> [[CChar]] {
+        let copy = dup(folder)
+        guard copy >= 0, let stream = unsafe fdopendir(copy) else { return [] }
+        defer { unsafe closedir(stream) }
+        unsafe rewinddir(stream)
+        var names: [[CChar]] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in unsafe bytes.map { CChar(bitPattern: $0) } }
+            let text = Array(name.prefix { $0 != 0 }) + [0]
+            if text != [46, 0], text != [46, 46, 0] { names.append(text) }
+        }
+        return names
+    }
+}
