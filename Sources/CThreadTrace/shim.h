@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,6 +42,48 @@ static inline int portolan_set_open_to_others(int is_open) {
     return before;
 }
 
+/* The resource limits of a process (prlimit(2)): soft and hard, by the kernel's numbers. */
+enum { PORTOLAN_LIMIT_COUNT = 16 };
+struct portolan_limits {
+    uint64_t soft[PORTOLAN_LIMIT_COUNT], hard[PORTOLAN_LIMIT_COUNT];
+};
+static inline int portolan_get_limits(pid_t process, struct portolan_limits *limits) {
+    for (int number = 0; number < PORTOLAN_LIMIT_COUNT; number++) {
+        uint64_t pair[2] = { 0, 0 };
+        if (syscall(SYS_prlimit64, process, number, (void *)0, pair) != 0) return -1;
+        limits->soft[number] = pair[0];
+        limits->hard[number] = pair[1];
+    }
+    return 0;
+}
+
+/* Sets those of `process` that are not as in `limits`. Returns how many were not, or -1 where one can't be set. */
+static inline int portolan_restore_limits(pid_t process, const struct portolan_limits *limits) {
+    struct portolan_limits now;
+    int changed = 0, refused = 0;
+    if (portolan_get_limits(process, &now) != 0) return 0;
+    for (int number = 0; number < PORTOLAN_LIMIT_COUNT; number++) {
+        if (now.soft[number] == limits->soft[number] && now.hard[number] == limits->hard[number]) continue;
+        uint64_t pair[2] = { limits->soft[number], limits->hard[number] };
+        changed++;
+        if (syscall(SYS_prlimit64, process, number, pair, (void *)0) != 0) refused = 1;
+    }
+    return refused ? -1 : changed;
+}
+
+/* Whether a process has ended, and another that traces it (ptrace(2)) keeps its parent from seeing that: by /proc/PID/status (proc(5)). */
+static inline int portolan_is_held_after_end(pid_t process) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)process);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length > 0 ? length : 0] = 0;
+    const char *state = strstr(text, "\nState:\tZ"), *tracer = strstr(text, "\nTracerPid:\t");
+    return state && tracer && atoi(tracer + 12) > 0;
+}
+
 /* Waits for one of `signals`, which are blocked. Returns its number, with the process that sent it, or -1 when the time is over. */
 static inline int portolan_await_signal(const sigset_t *signals, int64_t nanoseconds, int *sender) {
     struct timespec time = { .tv_sec = (time_t)(nanoseconds / 1000000000), .tv_nsec = (long)(nanoseconds % 1000000000) };
@@ -61,6 +104,14 @@ static inline int portolan_can_read(const void *place) {
     char byte;
     struct iovec local = { &byte, 1 }, remote = { (void *)(uintptr_t)place, 1 };
     return syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) == 1;
+}
+
+/* 1 where the byte at `place` can be written to, as which it is written now. */
+static inline int portolan_can_write(void *place) {
+    char byte;
+    struct iovec local = { &byte, 1 }, remote = { place, 1 };
+    if (syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) != 1) return 0;
+    return syscall(SYS_process_vm_writev, getpid(), &local, 1UL, &remote, 1UL, 0UL) == 1;
 }
 
 /* dlfcn.h has it for _GNU_SOURCE alone, which Swift does not define: dladdr(3) without a lock, as _dl_find_object(3) of glibc 2.35 has it. */

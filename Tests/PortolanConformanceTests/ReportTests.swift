@@ -71,6 +71,62 @@ import Testing
         }
     }
 
+    @Test func aResultThatContradictsItselfIsNone() throws {
+        let rule = try rule("ORDER-02")
+        let failed = CheckResult(rule, .failed, findings: [Finding(.failure, "x")]).childBytes
+        let warned = CheckResult(rule, .warned, findings: [Finding(.warning, "x")]).childBytes
+        #expect(failed.count == warned.count)
+        for index in failed.indices {
+            var bytes = failed
+            bytes[index] = warned[index]
+            if bytes != failed { #expect(CheckResult(childBytes: bytes, rule) == nil, "\(index)") }
+        }
+        // A verdict is not among what a process tells.
+        let claimed = CheckResult(rule, .passed, findings: [Finding(.failure, "x")])
+        #expect(CheckResult(childBytes: claimed.childBytes, rule)?.verdict == .failed)
+    }
+
+    @Test func aResultCountsByTheKeyOfItsCheckAlone() throws {
+        let (sealed, rule) = (try SealedResult(), try rule("ORDER-02"))
+        sealed.renew()
+        let old = sealed.key
+        #expect(ResultKey(old.bytes) == old)
+        sealed.renew()
+        #expect(!sealed.leave([1], for: rule, old))
+        #expect(sealed.leave([1], for: rule, sealed.key))
+        #expect(sealed.content(for: rule) == .result([1]))
+        #expect(sealed.content(for: try self.rule("ORDER-03")) == .forged)
+    }
+
+    @Test func aCheckThatBlamesARuleThatIsKeptFails() throws {
+        func verdict(_ blamed: Verdict...) throws -> Verdict? {
+            var contradictions = Contradictions(isJudged: true)
+            #expect(contradictions.note(CheckResult(try rule("FLOW-01"), .skipped, note: "'a:' did not end (LIFE-02): '(CAN-01)'")) == nil)
+            #expect(contradictions.unmade.map(\.id) == ["CAN-01", "LIFE-02"])
+            for verdict in blamed { _ = contradictions.note(CheckResult(try rule("LIFE-02"), verdict)) }
+            _ = contradictions.note(CheckResult(try rule("CAN-01"), .skipped))
+            return contradictions.results.first?.verdict
+        }
+        #expect(try verdict(.passed) == .failed)
+        #expect(try verdict(.warned, .passed) == .failed)
+        #expect(try verdict(.passed, .failed) == .skipped)
+        #expect(try verdict(.crashed) == .skipped)
+        #expect(try verdict(.skipped) == .skipped)
+        var contradictions = Contradictions(isJudged: true)
+        // A load that another rule prevents, and one that takes its time after a stop, are no other plugin.
+        for (id, failing, expected) in [
+            ("DESC-04", "ORDER-01", Verdict.failed), ("LIFE-02", "ORDER-01", .skipped), ("CANCEL-04", "DESC-06", .skipped),
+        ] {
+            var contradictions = Contradictions(isJudged: true)
+            _ = contradictions.note(CheckResult(try rule("FLOW-01"), .skipped, note: "so it is (\(id))"))
+            _ = contradictions.note(CheckResult(try rule(id), .passed))
+            _ = contradictions.note(CheckResult(try rule(failing), id == "CANCEL-04" ? .passed : .failed))
+            #expect(contradictions.results.map(\.verdict) == [expected], "\(id)")
+        }
+        let other = CheckResult(try rule("FLOW-01"), .skipped, note: "it does not apply: every load of that kind blocks (or not)")
+        #expect(contradictions.note(other) == other)
+    }
+
     @Test func aCrashThatWasCutOffIsStillOne() {
         let head: [UInt8] = [1, 11, 0xEF, 0xBE, 0, 0, 0, 0, 0, 0]
         let lines = "(+0x1)\n/lib/libc.so.6(+0x2)\nlib (1).so(+0xbeef)\n(+0x4)\n?(+0x0)\n(+0x5"

@@ -59,7 +59,7 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
                 life.signalling { $0.isIdle = true }
             }
         } catch {
-            throw Unjudged("\(error.message)")
+            throw Unjudged.lack(error.message)
         }
     }
 

@@ -85,7 +85,7 @@ extension ConformanceCheck {
                     state.signalling { $0.hasEnded = true }
                 }
             } catch {
-                throw Unjudged(error.message)
+                throw Unjudged.lack(error.message)
             }
             defer {
                 state.withLock { $0.isOver = true }

@@ -21,7 +21,7 @@ extension ConformanceCheck {
             do {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             } catch {
-                throw Unjudged("no temporary folder could be made: \(error)")
+                throw Unjudged.lack("no temporary folder could be made: \(error)")
             }
             unsafe setenv("TMPDIR", folder, 1)
             defer {

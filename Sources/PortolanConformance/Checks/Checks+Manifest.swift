@@ -45,7 +45,8 @@ extension ConformanceCheck {
             _ = try manifest.open()
         } catch {
             guard let place = error.message.firstRange(of: "\(id): ") else {
-                throw Unjudged("the plugin is refused for another reason: \(error.message)")
+                let other = RuleCatalogue.rules.first { error.message.contains("\($0.id): ") }
+                throw Unjudged("the plugin is refused for another reason\(other.map { " (\($0.id))" } ?? ""): \(error.message)")
             }
             trial.fail(String(error.message[place.upperBound...]))
         }

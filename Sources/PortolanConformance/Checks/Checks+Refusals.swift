@@ -265,7 +265,7 @@ extension Trial {
                 state.signalling { $0.isOver = true }
             }
         } catch {
-            throw Unjudged(error.message)
+            throw Unjudged.lack(error.message)
         }
         if state.wait(atMost: shortPatience, for: { $0.isOver ? true : nil }) == true { return true }
         if RefusingSystem.triedToEndBy == nil { state.withLock(\.made)?.stop() }

@@ -27,7 +27,9 @@ final class Journal: @unchecked Sendable {  // … because lines are written and
     /// - Throws: where no memory can be mapped.
     init() throws(Unjudged) {
         let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
-        guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else { throw Unjudged("no memory could be mapped (errno \(errno))") }
+        guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
+            throw Unjudged.lack("no memory could be mapped (errno \(errno))")
+        }
         unsafe memory = mapped
     }
 

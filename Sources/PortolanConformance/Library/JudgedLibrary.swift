@@ -21,7 +21,7 @@ struct JudgedLibrary: @unchecked Sendable {  // … because the handle is never 
 
     /// A copy of the library at `path`, which goes with what is returned.
     static func copy(of path: String) throws(Unjudged) -> LibraryCopy {
-        do throws(LoadError) { return try LibraryCopy(of: path) } catch { throw Unjudged(error.message) }
+        do throws(LoadError) { return try LibraryCopy(of: path) } catch { throw Unjudged.lack(error.message) }
     }
 
     /// - Throws: in dlopen(3)'s words.

@@ -21,7 +21,7 @@ struct LibraryFile {
 
     /// - Throws: where the file can't be read, or is no such library.
     init(at path: String) throws(Unjudged) {
-        guard let data = FileManager.default.contents(atPath: path) else { throw Unjudged("'\(path)' can't be read") }
+        guard let data = FileManager.default.contents(atPath: path) else { throw Unjudged.lack("'\(path)' can't be read") }
         try self.init(Array(data))
     }
 

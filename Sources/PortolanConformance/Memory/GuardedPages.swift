@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CThreadTrace
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
     import Musl
 #endif
+
+/// What pages hold, and whether that can be changed.
+struct PageState: Hashable {
+    let bytes: [UInt8]
+    let isWritable: Bool
+}
+
+/// What a plugin is lent as const.
+protocol LentAsConst: Sendable {
+    /// What it is, where the plugin has written to it, or made it writable, although it was protected.
+    var changed: String? { get }
+}
 
 /// Memory of its own between two pages that nobody may touch, and that can be taken away: whoever reads it then, or past its end, is stopped by
 /// the processor (`mmap(2)`, `mprotect(2)`).
@@ -25,12 +39,14 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
         let size = max(1, (count + page - 1) / page) * page
         let mappedSize = size + 2 * page
         let memory = unsafe mmap(nil, mappedSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-        guard let memory = unsafe memory, unsafe memory != MAP_FAILED else { throw Unjudged("no memory could be mapped (errno \(errno))") }
+        guard let memory = unsafe memory, unsafe memory != MAP_FAILED else {
+            throw Unjudged.lack("no memory could be mapped (errno \(errno))")
+        }
         // A process has so many mappings and no more.
         guard unsafe mprotect(memory + page, size, PROT_READ | PROT_WRITE) == 0 else {
             let number = errno
             unsafe munmap(memory, mappedSize)
-            throw Unjudged("no memory could be mapped (errno \(number))")
+            throw Unjudged.lack("no memory could be mapped (errno \(number))")
         }
         unsafe (mapping, base) = unsafe (memory, memory + page)
         (self.size, self.mappedSize) = (size, mappedSize)
@@ -44,6 +60,15 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
     /// From now on nobody can touch the memory.
     func poison() {
         unsafe mprotect(base, size, PROT_NONE)
+    }
+
+    /// What they hold, and whether that can be changed; `nil` where they can't be read.
+    var state: PageState? {
+        guard unsafe ReadableMemory.contains(base, size) else { return nil }
+        let pages = stride(from: 0, to: size, by: Self.pageSize)
+        return unsafe PageState(
+            bytes: Array(UnsafeRawBufferPointer(start: base, count: size)),
+            isWritable: pages.contains { unsafe portolan_can_write(base + $0) == 1 })
     }
 
     deinit {

@@ -15,6 +15,10 @@ package enum RulePage {
         **Needs** is the tag of a URL in the manifest's `conformance` section without which the rule can't be judged, or what the loader
         does not have yet.
 
+        `portolan check` is a judge of mistakes and of simple cheating, not a sandbox: the plugin's code runs in the process of its check, as the same user.
+        What it can still do there is in "check" of the documentation of the command line. A check that was not made because of another rule
+        fails where the check of that rule finds it kept.
+
         This page is generated from `RuleCatalogue` in `Sources/PortolanConformance`; a test keeps it so.
 
 

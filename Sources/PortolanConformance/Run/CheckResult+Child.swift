@@ -1,37 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanJSON
-
-/// A result on its way from the process that made the check.
+/// A result on its way from the process that made the check: what was found, and no verdict, which the judge comes to by itself.
+///
+/// It is of numbers and lengths, each count is there twice, and nothing may be missing or too much: a change of the command's texts makes no other result.
 extension CheckResult {
-    /// One line of JSON.
+    private static let (failureMark, warningMark, noNote): (UInt8, UInt8, UInt8) = (0xA6, 0x59, 0x3C)
+    private static let (noteMark, start, end): (UInt8, UInt8, UInt8) = (0xC3, 0x95, 0x6A)
+
     var childBytes: [UInt8] {
-        let findings = findings.map { JSONValue.array([.string($0.weight.rawValue), .string($0.detail)]) }
-        let value: JSONValue = [
-            "verdict": .string(verdict.rawValue), "note": .text(note), "findings": .array(findings), "hasLeftOpen": .bool(hasLeftOpen),
-            "lastEvents": .array(lastEvents.map(JSONValue.string)),
-        ]
-        return value.bytes + [0x0A]
+        var bytes = [Self.start, hasLeftOpen ? 1 : 0, lack?.rawValue ?? 0, note == nil ? Self.noNote : Self.noteMark]
+        func add(_ number: Int) { for shift in [0, 8, 16, 24] { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) } }
+        func add(_ text: String) {
+            add(text.utf8.count)
+            bytes += text.utf8
+        }
+        if let note { add(note) }
+        add(findings.count)
+        for finding in findings {
+            bytes.append(finding.weight == .failure ? Self.failureMark : Self.warningMark)
+            add(finding.detail)
+        }
+        add(lastEvents.count)
+        for line in lastEvents { add(line) }
+        add(findings.count { $0.weight == .failure })
+        add(findings.count { $0.weight == .warning })
+        return bytes + [Self.end]
     }
 
-    /// `nil` where the child did not come to write one whole.
+    /// `nil` where the child did not come to write one whole, and where it contradicts itself.
     init?(childBytes bytes: [UInt8], _ rule: ConformanceRule) {
-        guard let end = bytes.firstIndex(of: 0x0A), let value = try? JSONParser.parse(Array(bytes[..<end])),  // because half a line is none
-            case .string(let word)? = value["verdict"], let verdict = Verdict(rawValue: word), case .array(let list)? = value["findings"]
+        var rest = bytes[...]
+        func number() -> Int? {
+            guard rest.count >= 4 else { return nil }
+            defer { rest = rest.dropFirst(4) }
+            return rest.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+        }
+        func text() -> String? {
+            guard let count = number(), count <= rest.count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return String(validating: rest.prefix(count), as: UTF8.self)
+        }
+        guard let head = Self.head(rest.prefix(4)) else { return nil }
+        rest = rest.dropFirst(4)
+        var (note, findings, events) = (String?.none, [Finding](), [String]())
+        if head.hasNote {
+            guard let words = text() else { return nil }
+            note = words
+        }
+        guard let count = number(), count <= bytes.count else { return nil }
+        for _ in 0..<count {
+            guard let mark = rest.popFirst(), mark == Self.failureMark || mark == Self.warningMark, let detail = text() else { return nil }
+            findings.append(Finding(mark == Self.failureMark ? .failure : .warning, detail))
+        }
+        guard let lineCount = number(), lineCount <= bytes.count else { return nil }
+        for _ in 0..<lineCount {
+            guard let line = text() else { return nil }
+            events.append(line)
+        }
+        guard number() == findings.count(where: { $0.weight == .failure }), number() == findings.count(where: { $0.weight == .warning }),
+            rest.count == 1, rest.first == Self.end, head.lack == nil || note != nil
         else { return nil }
-        let findings = list.compactMap { element -> Finding? in
-            guard case .array(let parts) = element, parts.count == 2, case .string(let weight) = parts[0],
-                case .string(let detail) = parts[1]
-            else { return nil }
-            return Finding.Weight(rawValue: weight).map { Finding($0, detail) }
-        }
-        var note: String?
-        if case .string(let text)? = value["note"] { note = text }
-        self.init(rule, verdict, findings: findings, note: note)
-        if case .array(let lines)? = value["lastEvents"] {
-            lastEvents = lines.compactMap { if case .string(let line) = $0 { line } else { nil } }
-        }
-        hasLeftOpen = value["hasLeftOpen"] == .bool(true)
+        self.init(rule, .of(findings, rule, isUnjudged: note != nil), findings: findings, note: note)
+        (lastEvents, hasLeftOpen, lack) = (events, head.hasLeftOpen, head.lack)
+    }
+
+    private static func head(_ bytes: ArraySlice<UInt8>) -> (hasLeftOpen: Bool, lack: Lack?, hasNote: Bool)? {
+        let bytes = Array(bytes)
+        guard bytes.count == 4, bytes[0] == start, bytes[1] <= 1, bytes[3] == noNote || bytes[3] == noteMark else { return nil }
+        let lack = Lack(rawValue: bytes[2])
+        return lack == nil && bytes[2] != 0 ? nil : (bytes[1] == 1, lack, bytes[3] == noteMark)
     }
 
     /// Tells where it crashed in names, as far as there are some.

@@ -24,7 +24,9 @@ enum ChildProcess {
     }
 
     /// Makes the check, leaves its result, and is gone without more of the plugin's code being called.
-    static func run(_ judge: Judge, _ check: ConformanceCheck, _ journal: Journal, _ result: SealedResult, keeper: pid_t) -> Never {
+    static func run(
+        _ judge: Judge, _ check: ConformanceCheck, _ journal: Journal, _ result: SealedResult, _ key: ResultKey, keeper: pid_t
+    ) -> Never {
         // Its own group: what the plugin sends to its group does not reach the keeper.
         setpgid(0, 0)
         _ = portolan_signal_at_end_of_parent(SIGKILL)
@@ -34,6 +36,7 @@ enum ChildProcess {
         result.close()
         LibraryCopy.parent.withLock { $0 = judge.folder?.path }
         let process = getpid()
+        let isShort = isShortOfResources
         // On a thread that has begun in this process: Swift's Mutex notes the number of a thread at its first use, and this one's is the parent's.
         do throws(LoadError) {
             try PlatformThread.start(stackSize: 8 << 20) {
@@ -43,14 +46,41 @@ enum ChildProcess {
                 let journal = journal.restarted()
                 CrashReport.arm(journal)
                 noteEndOfThread()
-                leave(judge.result(of: check, journal, isKept: true), result, process)
+                checkThread.store(portolan_thread_number(), ordering: .relaxed)
+                guard !isShort else { leave(short("the system gives no memory or no file", of: check), result, key, process) }
+                leave(judge.result(of: check, journal, isKept: true), result, key, process)
             }
         } catch {
-            leave(CheckResult(check.rule, .skipped, note: error.message), result, process)
+            leave(short(error.message, of: check), result, key, process)
         }
         // What is sent to the process is the other's to hear.
         JudgeSignals.blockAll()
-        while true { pause() }
+        while true {
+            usleep(100_000)
+            // A thread that the plugin ends by exit(2) runs nothing at its end.
+            let thread = checkThread.load(ordering: .relaxed)
+            if thread != 0, portolan_signal_thread(thread, 0) != 0, errno == ESRCH { _exit(threadEndedStatus) }
+        }
+    }
+
+    /// The thread that makes the check; 0: it has not begun.
+    private static let checkThread = Atomic<Int32>(0)
+
+    /// Whether a check would lack memory or files from its start.
+    private static var isShortOfResources: Bool {
+        let size = 4 << 20
+        let memory = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let memory = unsafe memory, unsafe memory != MAP_FAILED else { return true }
+        unsafe munmap(memory, size)
+        let files = (0..<4).map { _ in unsafe open("/dev/null", O_RDWR | O_CLOEXEC) }
+        defer { for file in files where file >= 0 { close(file) } }
+        return files.contains { $0 < 0 }
+    }
+
+    private static func short(_ reason: String, of check: ConformanceCheck) -> CheckResult {
+        var result = CheckResult(check.rule, .skipped, note: reason)
+        result.lack = .fromTheStart
+        return result
     }
 
     private static func unblockSignals() {
@@ -67,9 +97,9 @@ enum ChildProcess {
         unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
     }
 
-    private static func leave(_ found: CheckResult, _ result: SealedResult, _ process: pid_t) -> Never {
+    private static func leave(_ found: CheckResult, _ result: SealedResult, _ key: ResultKey, _ process: pid_t) -> Never {
         // A copy of the process that the plugin has made (`fork(2)`) may come to this place, too.
-        guard getpid() == process, result.leave(found.childBytes, for: found.rule) else { _exit(noResultStatus) }
+        guard getpid() == process, result.leave(found.childBytes, for: found.rule, key) else { _exit(noResultStatus) }
         _exit(endedStatus)
     }
 }

@@ -30,18 +30,40 @@ extension Judge {
         defer { _ = portolan_adopt_descendants(0) }
         let openness = portolan_set_open_to_others(0)
         defer { _ = portolan_set_open_to_others(openness) }
-        var leftovers = Leftovers(of: checks, isJudged: memcheck == nil && subject.library != nil)
+        let isJudged = memcheck == nil && subject.library != nil
+        var standing = StandingState(of: isJudged ? subject.library : nil)
+        var leftovers = Leftovers(of: checks, isJudged: isJudged)
+        var contradictions = Contradictions(isJudged: isJudged)
+        try judge.make(checks, jobs, &standing) { outcome in
+            if let result = leftovers.note(outcome), let result = contradictions.note(result) { try tell(result) }
+        }
+        for result in leftovers.results {
+            if let result = contradictions.note(result) { try tell(result) }
+        }
+        // Rules that are blamed and were not to be judged: they count where they are broken.
+        let blamed = contradictions.unmade
+        if !blamed.isEmpty {
+            try judge.make(blamed, jobs, &standing) { outcome in
+                if let result = contradictions.note(outcome.result), result.verdict.isFailure { try tell(result) }
+            }
+        }
+        for result in contradictions.results { try tell(result) }
+    }
+
+    private func make(
+        _ checks: [ConformanceCheck], _ jobs: Int, _ standing: inout StandingState, _ tell: (Keeper.Outcome) throws -> Void
+    ) throws {
         var names = StackNames()
-        var keepers = Keepers(judge, checks, max(1, min(jobs, checks.count)))
+        var keepers = Keepers(self, checks, max(1, min(jobs, checks.count)))
         defer { keepers.end() }
         while let outcomes = keepers.next() {
             for var outcome in outcomes {
                 // Under Valgrind, whose log tells of it, what is started here is as slow as all else.
                 if memcheck == nil { outcome.result.nameCrash(by: &names, library: subject.library) }
-                if let result = leftovers.note(outcome) { try tell(result) }
+                if !standing.review(&outcome), let keeper = outcome.keeper { keepers.end(keeper) }
+                try tell(outcome)
             }
         }
-        for result in leftovers.results { try tell(result) }
     }
 
     public struct SeveralThreads: Error, CustomStringConvertible {

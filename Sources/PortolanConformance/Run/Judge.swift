@@ -49,25 +49,18 @@ public struct Judge: Sendable {
         bench.isKept = isKept
         let trial = Trial(subject, on: bench, seed: seed, timeLimit: timeLimit)
         let start = MonotonicTime.now
-        var note: String?
+        var problem: Unjudged?
         do throws(Unjudged) {
             try check.judge(trial)
         } catch {
-            note = error.reason
+            problem = error
         }
-        var result = CheckResult(
-            check.rule, Self.verdict(on: trial, check.rule, isUnjudged: note != nil), findings: trial.findings, note: note)
+        let verdict = Verdict.of(trial.findings, check.rule, isUnjudged: problem != nil)
+        var result = CheckResult(check.rule, verdict, findings: trial.findings, note: problem?.reason)
+        if problem?.isLack == true { result.lack = .later }
         result.duration = MonotonicTime.now - start
         result.hasLeftOpen = !bench.open.isZero
         if result.verdict == .failed { result.lastEvents = trial.lastEvents ?? [] }
         return result
-    }
-
-    /// What was found counts even where the rest could not be judged.
-    private static func verdict(on trial: Trial, _ rule: ConformanceRule, isUnjudged: Bool) -> Verdict {
-        guard let worst = trial.findings.first(where: { $0.weight == .failure }) ?? trial.findings.first else {
-            return isUnjudged ? .skipped : .passed
-        }
-        return worst.weight == .failure && rule.force == .must ? .failed : .warned
     }
 }

@@ -22,6 +22,8 @@ struct KeeperProcess {
 
     /// How long a process that the plugin has told to end may take to be gone.
     private static let grace = Duration.milliseconds(250)
+    /// How often it is looked for what no signal tells of.
+    private static let pace = Duration.milliseconds(250)
     /// How long it is tried to end what is left.
     private static let endLimit = Duration.seconds(5)
 
@@ -37,7 +39,7 @@ struct KeeperProcess {
         _ = portolan_adopt_descendants(1)
         _ = portolan_signal_at_end_of_parent(SIGTERM)
         guard getppid() == judgeProcess else { leave() }
-        while let index = nextOrder(), checks.indices.contains(index) { make(checks[index]).write(to: reports) }
+        while let order = nextOrder(), checks.indices.contains(order.number) { make(checks[order.number], order.key).write(to: reports) }
         leave()
     }
 
@@ -48,16 +50,16 @@ struct KeeperProcess {
     }
 
     /// `nil` when there are no more.
-    private func nextOrder() -> Int? {
-        var number: Int32 = 0
+    private func nextOrder() -> CheckOrder? {
+        var bytes = [UInt8](repeating: 0, count: CheckOrder.size)
         while true {
-            let count = unsafe read(orders, &number, 4)
-            if count == 4 { return Int(number) }
+            let count = unsafe read(orders, &bytes, bytes.count)
+            if count == bytes.count { return CheckOrder(bytes) }
             guard count < 0, errno == EINTR else { return nil }
         }
     }
 
-    private func make(_ check: ConformanceCheck) -> KeeperReport {
+    private func make(_ check: ConformanceCheck, _ key: ResultKey) -> KeeperReport {
         var report = KeeperReport()
         let deadline = MonotonicTime.now + judge.timeLimit
         let keeper = getpid()
@@ -65,7 +67,7 @@ struct KeeperProcess {
         if child == 0 {
             for number in [orders, reports] { close(number) }
             if let folder = judge.folder { close(folder.life) }
-            ChildProcess.run(judge, check, journal, result, keeper: keeper)
+            ChildProcess.run(judge, check, journal, result, key, keeper: keeper)
         }
         guard child > 0 else {
             report.status = errno
@@ -83,7 +85,9 @@ struct KeeperProcess {
                 report.wasEnded = true
                 kill(child, SIGKILL)
             }
-            wait(report.wasEnded ? .seconds(1) : left)
+            // The end of one that is traced is no signal to this process.
+            wait(report.wasEnded ? Self.pace : min(left, Self.pace))
+            if portolan_is_held_after_end(child) == 1 { endTracers(of: child) }
         }
         report.left = endLeftovers(after: report.status == ChildProcess.endedStatus ? Self.grace : .zero)
         return report
@@ -110,6 +114,11 @@ struct KeeperProcess {
             if process == child { return status }
             if process <= 0 { return nil }
         }
+    }
+
+    /// Ends the descendants that have become this process's own since `child` has ended: one of them traces it, and keeps its end.
+    private func endTracers(of child: pid_t) {
+        for process in Self.children() where process != child { kill(process, SIGKILL) }
     }
 
     // MARK: What is left

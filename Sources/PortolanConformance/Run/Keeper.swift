@@ -31,6 +31,8 @@ final class Keeper {
     struct Outcome {
         var result: CheckResult
         var left: [String] = []
+        /// The keeper, where it is still there.
+        var keeper: pid_t?
     }
 
     /// How much longer than a check its keeper may take.
@@ -40,11 +42,11 @@ final class Keeper {
     init(_ judge: Judge, _ checks: [ConformanceCheck], beside others: [Keeper]) throws(Unjudged) {
         let (journal, sealed) = (try Journal(), try SealedResult())
         var (order, report): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
-        guard unsafe pipe(&order) == 0 else { throw Unjudged("no pipe can be made (errno \(errno))") }
+        guard unsafe pipe(&order) == 0 else { throw Unjudged.lack("no pipe can be made (errno \(errno))") }
         guard unsafe pipe(&report) == 0 else {
             let number = errno
             for end in order { close(end) }
-            throw Unjudged("no pipe can be made (errno \(number))")
+            throw Unjudged.lack("no pipe can be made (errno \(number))")
         }
         for end in order + report { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let judgeProcess = getpid()
@@ -65,7 +67,7 @@ final class Keeper {
         for end in [order[0], report[1]] { close(end) }
         guard child > 0 else {
             for end in [order[1], report[0]] { close(end) }
-            throw Unjudged("no process can be made (errno \(number))")
+            throw Unjudged.lack("no process can be made (errno \(number))")
         }
         (process, orders, reports) = (child, order[1], report[0])
         (self.journal, self.sealed, self.judge) = (journal, sealed, judge)
@@ -84,9 +86,9 @@ final class Keeper {
         sealed.renew()
         let start = MonotonicTime.now
         running = Running(check: check, start: start, deadline: start + judge.timeLimit + Self.slack)
-        var order = Int32(clamping: number)
+        let order = CheckOrder(number, sealed.key).bytes
         // Where that fails, the keeper is gone, which shows when its report is read.
-        while unsafe write(orders, &order, 4) < 0, errno == EINTR {}
+        while unsafe write(orders, order, order.count) < 0, errno == EINTR {}
     }
 
     /// What came of the check, once it is over; the keeper may be gone then, too.
@@ -121,12 +123,14 @@ final class Keeper {
         result.memory = judge.memcheck?.log(of: report.process)
         // Of a check that came to its end, those of what it found.
         if result.verdict == .crashed || result.verdict == .hung { result.lastEvents = journal.lines }
-        return Outcome(result: result, left: report.left)
+        return Outcome(result: result, left: report.left, keeper: process)
     }
 
     private func verdict(_ rule: ConformanceRule, _ report: KeeperReport, _ time: Duration) -> CheckResult {
         guard report.process > 0 else {
-            return CheckResult(rule, .skipped, note: "no process can be made (errno \(report.status))")
+            var result = CheckResult(rule, .skipped, note: "no process can be made (errno \(report.status))")
+            result.lack = .fromTheStart
+            return result
         }
         let content = sealed.content(for: rule)
         if !report.wasEnded, report.status == ChildProcess.endedStatus, case .result(let bytes) = content,

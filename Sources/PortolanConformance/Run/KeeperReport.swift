@@ -6,6 +6,24 @@
     import Musl
 #endif
 
+/// What the judge sends to a keeper: which check is to be made, and the key by which its result is to be signed.
+struct CheckOrder {
+    static let size = 4 + ResultKey.size
+
+    let number: Int
+    let key: ResultKey
+
+    init(_ number: Int, _ key: ResultKey) { (self.number, self.key) = (number, key) }
+
+    /// - Parameter bytes: as many as ``size``.
+    init(_ bytes: [UInt8]) {
+        number = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        key = ResultKey(bytes.dropFirst(4))
+    }
+
+    var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } + key.bytes }
+}
+
 /// What a keeper saw of the process of one check.
 struct KeeperReport {
     /// Of the check's process; 0 where there could be none.

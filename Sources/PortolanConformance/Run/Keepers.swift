@@ -30,7 +30,9 @@ struct Keepers {
             } catch {
                 // Those that there are can make it.
                 if !all.isEmpty { break }
-                outcomes.append(Keeper.Outcome(result: CheckResult(checks[number].rule, .skipped, note: error.reason)))
+                var result = CheckResult(checks[number].rule, .skipped, note: error.reason)
+                result.lack = .fromTheStart
+                outcomes.append(Keeper.Outcome(result: result))
             }
             waiting.removeFirst()
         }
@@ -80,6 +82,14 @@ struct Keepers {
                 unsafe waitpid(orphan, &status, 0)
             }
         }
+    }
+
+    /// Ends one of them that the plugin has made unfit.
+    mutating func end(_ process: pid_t) {
+        guard let keeper = all.first(where: { $0.process == process && $0.running == nil }) else { return }
+        all.removeAll { $0 === keeper }
+        keeper.end()
+        endOrphans()
     }
 
     mutating func end() {

@@ -18,7 +18,7 @@ enum Parallel {
                     state.signalling { $0.values[index] = value }
                 }
             } catch {
-                throw Unjudged(error.message)
+                throw Unjudged.lack(error.message)
             }
         }
         let values = state.wait(atMost: limit) { $0.values.count == count ? $0.values : nil }

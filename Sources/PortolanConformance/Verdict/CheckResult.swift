@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanPlugins
+
 /// What one check saw of one plugin.
 public struct CheckResult: Hashable, Sendable {
     public let rule: ConformanceRule
@@ -14,6 +16,8 @@ public struct CheckResult: Hashable, Sendable {
     public internal(set) var duration: Duration
     /// Whether an instance or a load was left that the judge did not end: what that holds is not lost, and no leak.
     var hasLeftOpen = false
+    /// When the judge itself was short of what the system gives, where that is why the check was not made.
+    var lack: Lack?
     /// Where the process that made the check crashed, and the same in names; `nil` where it did not, or could not say.
     var crashStack: CrashStack?
     var crash: CrashStack.Told?
@@ -29,7 +33,22 @@ public struct CheckResult: Hashable, Sendable {
     }
 }
 
+/// When a process had no memory, process, thread or file for the judge.
+enum Lack: UInt8, Hashable, Sendable {
+    /// Before any code of the plugin's ran in it.
+    case fromTheStart = 1
+    /// It had some before.
+    case later
+}
+
 extension CheckResult {
+    /// Adds a finding that fails the plugin, in a check that came to its end.
+    mutating func fail(_ detail: String) {
+        findings.append(Finding(.failure, Text.oneLine(detail, limit: 1000)))
+        guard verdict != .crashed, verdict != .hung else { return }
+        (verdict, note, lack) = (.failed, nil, nil)
+    }
+
     /// Why it matters.
     var reason: String { verdict == .crashed ? "It would have ended the program that loaded it. \(rule.reason)" : rule.reason }
 

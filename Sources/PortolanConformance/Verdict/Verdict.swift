@@ -10,6 +10,12 @@ public enum Verdict: String, Hashable, Sendable, CaseIterable {
     /// The check did not come back within its time.
     case hung
 
+    /// What the findings of a check that came to its end amount to. They count even where the rest could not be judged.
+    static func of(_ findings: [Finding], _ rule: ConformanceRule, isUnjudged: Bool) -> Self {
+        guard !findings.isEmpty else { return isUnjudged ? .skipped : .passed }
+        return rule.force == .must && findings.contains { $0.weight == .failure } ? .failed : .warned
+    }
+
     /// Whether the plugin fails for it.
     public var isFailure: Bool {
         switch self {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Checks that were not made because the plugin breaks another rule, whose own check found no such thing: the plugin is one for that check and another for
+/// the rest. Such a check fails.
+struct Contradictions {
+    private let isJudged: Bool
+    private var verdicts: [String: [Verdict]] = [:]
+    private var held: [CheckResult] = []
+
+    init(isJudged: Bool) { self.isJudged = isJudged }
+
+    /// Notes what a check came to. Gives its result back, except one that blames another rule, which waits for that rule's check.
+    mutating func note(_ result: CheckResult) -> CheckResult? {
+        verdicts[result.rule.id, default: []].append(result.verdict)
+        guard isJudged, result.verdict == .skipped, result.lack == nil, !Self.blamed(by: result).isEmpty else { return result }
+        held.append(result)
+        return nil
+    }
+
+    /// The checks of blamed rules that have not been made.
+    var unmade: [ConformanceCheck] {
+        let blamed = Set(held.flatMap { Self.blamed(by: $0).joined() })
+        return ConformanceCheck.all.filter { blamed.contains($0.id) && verdicts[$0.id] == nil }
+    }
+
+    /// Those that waited.
+    var results: [CheckResult] {
+        held.map { result in
+            guard Self.blamed(by: result).contains(where: { $0.allSatisfy(isContradicted) }) else { return result }
+            var result = result
+            let reason = result.note ?? ""
+            result.fail("the plugin behaved differently from one check to another: here \(reason); the check of that rule found it kept")
+            return result
+        }
+    }
+
+    /// Whether the check of a rule has found it kept, and that is no chance.
+    private func isContradicted(_ id: String) -> Bool {
+        guard let verdicts = verdicts[id], !verdicts.isEmpty, verdicts.allSatisfy({ $0 == .passed || $0 == .warned }) else { return false }
+        return switch Self.scope(of: id) {
+        case .plugin: true
+        // One load may be prevented by what another rule is about, whose check fails then.
+        case .load: !self.verdicts.values.joined().contains(where: \.isFailure)
+        case .time: false
+        }
+    }
+
+    private enum Scope { case plugin, load, time }
+
+    /// What a rule is about: the whole plugin; a load; or how soon a load comes to rest after a stop, where a slow peer decides.
+    private static func scope(of id: String) -> Scope {
+        if id == "CAN-01" || ["DESC", "REG", "MANIF"].contains(RuleCatalogue.rule(id)?.category) { return .plugin }
+        return id == "LIFE-06" || id == "ORDER-07" || id.hasPrefix("CANCEL-") ? .time : .load
+    }
+
+    /// The rules in each pair of brackets, as in `'tide:' did not come to rest after a stop (CANCEL-04, ORDER-07)`: one of them is said to be broken.
+    private static func blamed(by result: CheckResult) -> [[String]] {
+        var groups: [[String]] = []
+        for part in (result.note ?? "").split(separator: "(").dropFirst() {
+            guard let end = part.firstIndex(of: ")") else { continue }
+            let ids = part[..<end].replacing(" ", with: "").split(separator: ",").map(String.init)
+            if !ids.isEmpty, ids.allSatisfy({ RuleCatalogue.rule($0) != nil }) { groups.append(ids) }
+        }
+        return groups
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What stays as it is while a plugin is judged: its library, and the resource limits of the judge's processes. A plugin that changes them makes later
+/// checks impossible, which is no reason not to judge it.
+@safe
+struct StandingState {
+    private let library: String?
+    private var identity: LibraryIdentity?
+    private var limits = portolan_limits()
+    /// Whether a check has run the plugin's code.
+    private var hasRunPlugin = false
+
+    /// - Parameter library: the plugin's; `nil`: nothing of this is judged.
+    init(of library: String?) {
+        self.library = library
+        identity = library.flatMap(LibraryIdentity.init)
+        _ = unsafe portolan_get_limits(0, &limits)
+    }
+
+    /// Fails the check of `outcome` for what has changed meanwhile, and restores what can be restored.
+    ///
+    /// - Returns: whether the keeper that made it is fit for more.
+    mutating func review(_ outcome: inout Keeper.Outcome) -> Bool {
+        guard let library else { return true }
+        if let lack = outcome.result.lack, outcome.result.verdict == .skipped, lack == .later || hasRunPlugin {
+            outcome.result.fail("the judge lacked what it had before the plugin's code ran: \(outcome.result.note ?? "")")
+        }
+        // Where no process was made, nothing of the plugin's ran.
+        if outcome.result.lack != .fromTheStart { hasRunPlugin = true }
+        let now = LibraryIdentity(library)
+        if now != identity {
+            outcome.result.fail("'\(library)' was \(now == nil ? "removed" : "changed") while this check or one beside it was made")
+            identity = now
+        }
+        let isOwnFit = restoreLimits(of: 0, &outcome)
+        guard let keeper = outcome.keeper else { return isOwnFit }
+        return restoreLimits(of: keeper, &outcome) && isOwnFit
+    }
+
+    private func restoreLimits(of process: pid_t, _ outcome: inout Keeper.Outcome) -> Bool {
+        var limits = limits
+        let changed = unsafe portolan_restore_limits(process, &limits)
+        guard changed != 0 else { return true }
+        outcome.result.fail("the resource limits of the judge's own processes were changed while this check or one beside it was made")
+        return changed > 0
+    }
+}
+
+/// Which file it is, and which content of it.
+private struct LibraryIdentity: Equatable {
+    private let numbers: [Int]
+
+    /// `nil` where there is none.
+    init?(_ path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        numbers = [
+            Int(bitPattern: UInt(status.st_dev)), Int(bitPattern: UInt(status.st_ino)), Int(status.st_size),
+            status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec,
+        ]
+    }
+}
