@@ -14,6 +14,15 @@ struct Bench: Sendable {
     /// Whether a keeper sees what processes the check leaves.
     var isKept = false
     let open = OpenCount()
+    let changes = LentChanges()
+}
+
+/// What a plugin has written to of what it was lent as const.
+final class LentChanges: Sendable {
+    private let list = Mutex<[String]>([])
+
+    func note(_ what: String) { list.withLock { if !$0.contains(what) { $0.append(what) } } }
+    var all: [String] { list.withLock(\.self) }
 }
 
 /// How many instances and loads of a plugin were begun and not yet ended.

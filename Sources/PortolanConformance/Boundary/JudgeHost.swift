@@ -8,9 +8,11 @@ import Synchronization
 
 /// The host as an instance of a plugin sees it: writes down what it is asked.
 @safe
-final class JudgeHost: @unchecked Sendable {  // … because all that changes is behind the mutex
+final class JudgeHost: LentAsConst, @unchecked Sendable {  // … because all that changes is behind the mutex
     let table: GuardedTable<portolan_host>
     private let configuration: LentPages<Configuration>
+    /// As it was lent, where nobody may write to it.
+    private var protected: PageState?
     private let journal: Journal
     private let state = Mutex(State())
 
@@ -50,7 +52,10 @@ final class JudgeHost: @unchecked Sendable {  // … because all that changes is
             unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
             return unsafe lent
         }
-        if lending == .readOnly { unsafe self.configuration.protect() }
+        if lending == .readOnly {
+            unsafe self.configuration.protect()
+            protected = unsafe self.configuration.state
+        }
         let lent = unsafe self.configuration.pointer.pointee
         unsafe table = try unsafe GuardedTable(
             lending,
@@ -64,6 +69,11 @@ final class JudgeHost: @unchecked Sendable {  // … because all that changes is
                     unsafe JudgeHost.at(host).note("log", GivenText(message).quoted)
                 }))
         unsafe table.serve(self)
+    }
+
+    var changed: String? {
+        guard let protected, unsafe configuration.state != protected else { return nil }
+        return "what init is told"
     }
 
     private static func at(_ pointer: UnsafeMutablePointer<portolan_host>) -> JudgeHost {

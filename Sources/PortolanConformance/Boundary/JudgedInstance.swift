@@ -87,12 +87,19 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         withExtendedLifetime(old) {}
     }
 
+    /// Notes what the plugin has written to of what is lent as const.
+    func noteChanges() {
+        let objects = kept.withLock(\.objects) + [host]
+        for object in objects { if let what = (object as? any LentAsConst)?.changed { bench.changes.note(what) } }
+    }
+
     func end() {
         journal.entering("deinit") { unsafe plugin.functions.deinit?(state) }
         // What the plugin has not freed by now, nothing leads to (MEM-04).
         unsafe state = nil
         bench.open.end()
         host.end()
+        if lending == .readOnly { noteChanges() }
         Self.ended.withLock { $0.append(self) }
     }
 }

@@ -7,7 +7,7 @@ import PortolanPlugins
 
 /// A load of a plugin's, and the judge's turns for it: all calls into it are serial, as the contract has it, on a thread of its own.
 @safe
-final class JudgedLoad: @unchecked Sendable {  // … because what changes is behind monitors, and the load is the plugin's own to guard
+final class JudgedLoad: LentAsConst, @unchecked Sendable {  // … because what changes is behind monitors; the load is the plugin's own
     let client: JudgeClient
     let handler: JudgedHandler
     private let image: LentRequest
@@ -43,6 +43,8 @@ final class JudgedLoad: @unchecked Sendable {  // … because what changes is be
         unsafe self.load = unsafe load
         if isMade { handler.instance.bench.open.begin() }
     }
+
+    var changed: String? { image.changed }
 
     /// Whether `make` gave a load.
     var isMade: Bool { unsafe load != nil }

@@ -6,9 +6,11 @@ import PortolanPlugins
 
 /// A request as a plugin is lent it, in pages of its own.
 @safe
-final class LentRequest: @unchecked Sendable {  // … because the memory does not change until it is taken away
+final class LentRequest: LentAsConst, @unchecked Sendable {  // … because the memory does not change until it is taken away
     private let parts: LentPages<portolan_request>
     private let table: GuardedTable<portolan_request>
+    /// As they were lent, where nobody may write to them.
+    private var protected: [PageState?]?
     /// What it is the image of.
     let request: Request
 
@@ -25,6 +27,12 @@ final class LentRequest: @unchecked Sendable {  // … because the memory does n
         guard lending == .readOnly else { return }
         unsafe parts.protect()
         unsafe table.protect()
+        protected = unsafe [parts.state, table.state]
+    }
+
+    var changed: String? {
+        guard let protected, unsafe [parts.state, table.state] != protected else { return nil }
+        return "the request of \(request.url.shortDescription)"
     }
 
     /// The one that lent the image at `pointer`.

@@ -35,6 +35,8 @@ final class GuardedTable<Head>: @unchecked Sendable {  // … because what is be
         pages.protect()
     }
 
+    var state: PageState? { pages.state }
+
     /// From now on a call through the table, or a look at it, is stopped.
     func poison() {
         pages.poison()

@@ -28,6 +28,8 @@ struct LentPages<Root>: ~Copyable, @unchecked Sendable {  // … because the mem
         pages.protect()
     }
 
+    var state: PageState? { pages.state }
+
     func poison() {
         pages.poison()
     }

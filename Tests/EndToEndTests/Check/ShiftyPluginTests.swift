@@ -158,6 +158,29 @@ struct ShiftyPluginTests {
         #expect(results.first { $0.id == "ORDER-02" }.map { $0.verdict != "passed" && $0.verdict != "warned" } == true, "\(results)")
     }
 
+    /// A handler of SIGSEGV makes writable what is lent as const.
+    @Test func whatIsWrittenDespiteAFaultIsFound() throws {
+        try build(
+            Self.source(
+                "static void forge(void) {}",
+                before: """
+                    static void mend(int number, siginfo_t *fault, void *context) {
+                        (void)number; (void)context;
+                        mprotect((void *)((unsigned long)fault->si_addr & ~4095ul), 4096, PROT_READ | PROT_WRITE);
+                    }
+                    """,
+                make: """
+                    struct sigaction action = { .sa_sigaction = mend, .sa_flags = SA_SIGINFO }, before;
+                    sigaction(SIGSEGV, &action, &before);
+                    *(char *)(unsigned long)request->path.bytes = 88;
+                    if (request->body_length) mprotect((void *)((unsigned long)request->path.bytes & ~4095ul), 4096, PROT_READ);
+                    sigaction(SIGSEGV, &before, NULL);
+                    """))
+        let (results, _) = try check("--filter", "LIFE-12")
+        #expect(results.first?.verdict == "failed", "\(results)")
+        #expect(results.first?.findings.contains { $0.detail.contains("the request of") } == true, "\(results)")
+    }
+
     // MARK: Ends
 
     @Test func theEndOfAProcessThatIsTracedIsSeen() throws {

@@ -131,6 +131,13 @@ static int ends_by_method(const portolan_request *request UNUSED) {
 #endif
 }
 
+#ifdef LIFE_12c
+static void allow_writing(int number, siginfo_t *fault, void *context) {
+    (void)number, (void)context;
+    mprotect((void *)((uintptr_t)fault->si_addr & ~(uintptr_t)4095), 4096, PROT_READ | PROT_WRITE);
+}
+#endif
+
 static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                   portolan_refusal *refusal) {
     (void)cached;
@@ -216,6 +223,15 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 #endif
 #ifdef LIFE_12
     if (request->url.length) *(volatile char *)request->url.bytes = request->url.bytes[0];
+#endif
+#ifdef LIFE_12c
+    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    struct sigaction lenient = { .sa_sigaction = allow_writing, .sa_flags = SA_SIGINFO }, before;
+    pthread_mutex_lock(&turn);
+    sigaction(SIGSEGV, &lenient, &before);
+    if (request->url.length) *(volatile char *)request->url.bytes = request->url.bytes[0];
+    sigaction(SIGSEGV, &before, NULL);
+    pthread_mutex_unlock(&turn);
 #endif
 #ifdef LIFE_12b
     ((volatile portolan_request *)request)->body_length = request->body_length;
