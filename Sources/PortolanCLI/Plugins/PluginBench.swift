@@ -9,15 +9,16 @@ final class PluginBench {
     private let serving: ServingPlugin
     private let loader: Loader
     private let trial: PluginTrial?
+    private let helper: OpeningHelper
     private let isJSON: Bool
     private var isOpen = false
     /// Whether what is there now is what serves.
     private(set) var isServingNewest = false
 
-    init(_ serving: ServingPlugin, on loader: Loader, request: Request?, isJSON: Bool) {
+    init(_ serving: ServingPlugin, on loader: Loader, request: Request?, _ helper: OpeningHelper, isJSON: Bool) {
         self.serving = serving
         self.loader = loader
-        self.isJSON = isJSON
+        (self.helper, self.isJSON) = (helper, isJSON)
         trial = request.map { PluginTrial($0) }
     }
 
@@ -59,12 +60,18 @@ final class PluginBench {
     }
 
     private func open() throws(Failure) {
-        do throws(LoadError) {
-            try serving.reload()
-            isServingNewest = true
-        } catch {
+        // What ends or stops the process that opens it is not opened here.
+        if let problem = helper.problem {
             isServingNewest = false
-            try tell("refused", problem: error.words)
+            try tell("refused", problem: problem)
+        } else {
+            do throws(LoadError) {
+                try serving.reload()
+                isServingNewest = true
+            } catch {
+                isServingNewest = false
+                try tell("refused", problem: error.words)
+            }
         }
         if isServingNewest {
             // `try?` because the manifest was read just now, conformance and all; where it has changed since, that is the next change.

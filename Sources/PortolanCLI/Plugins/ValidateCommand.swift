@@ -8,7 +8,10 @@ import PortolanJSON
 struct ValidateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate", abstract: "Check that plugins can be used: manifest, permissions, digest, library, and that they start.",
-        discussion: "The libraries are opened, and an instance of each is started with the values that the manifest and the policy give it."
+        discussion: """
+            Each library is opened in a process of its own, and an instance is started with the values that the manifest and the policy give it. What does
+            not come back within 20 seconds is not valid.
+            """
     )
 
     @Argument(
@@ -86,10 +89,10 @@ struct Verdict {
     }
 
     private mutating func open(_ plugin: InstalledPlugin) {
-        do throws(LoadError) {
-            _ = try plugin.open()
+        do throws(Failure) {
+            problems += try OpeningProcess.problems(of: plugin).list
         } catch {
-            problems.append(error.words)
+            problems.append(error.message ?? error.status.meaning)
         }
     }
 

@@ -33,6 +33,8 @@ struct WatchCommand: ParsableCommand {
 
     func run() throws {
         LogLines.bootstrap(isVerbose: false)
+        // Before there are threads.
+        let helper = try OpeningHelper { [path] in Self.problem(of: path) }
         try Interruption.observe { Interruption.leave($0) }
         let request = try url.map { text throws(Failure) in try Request(argument: text) }
         let catalogue = PluginCatalogue()
@@ -42,8 +44,19 @@ struct WatchCommand: ParsableCommand {
         let registry = ProtocolRegistry.builtIn()
         catalogue.register(in: registry)
         let bench = PluginBench(
-            ServingPlugin(plugin, in: registry), on: Loader(configuration: .default, registry: registry), request: request, isJSON: isJSON)
+            ServingPlugin(plugin, in: registry), on: Loader(configuration: .default, registry: registry), request: request, helper,
+            isJSON: isJSON)
         try bench.watch(atMost: limit)
         if !bench.isServingNewest { throw Failure(.pluginNotLoadable, nil) }
+    }
+
+    /// Why opening the plugin at `path` does not return. What else is wrong with it shows when it is opened here.
+    private static func problem(of path: String) -> String? {
+        do throws(Failure) {
+            let problems = try OpeningProcess.problems(of: try PluginArgument.plugin(path, in: PluginCatalogue()))
+            return problems.isEnd ? problems.list.first : nil
+        } catch {
+            return nil
+        }
     }
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestThreads
+import Testing
+
+/// Plugins that end or stop the process that opens them, in `portolan plugins validate` and `watch`.
+@Suite(.blocking, .timeLimit(.minutes(5)), .enabled(if: !Program.isSanitized, "AddressSanitizer is preloaded into the plugin's process"))
+struct OpeningEndTests {
+    private let program: Program
+
+    init() throws { program = try Program() }
+
+    private func build(_ code: String) throws {
+        try program.makeFile("forger/forger.c", ShiftyPluginTests.source("static void forge(void) { \(code) }"))
+        try program.makeFile("forger/Forger.plugin.json", ShiftyPluginTests.manifest)
+        let include = Repository.root.appendingPathComponent("Sources/CPortolan/include").path
+        let made = try program.runScript("cc -shared -fPIC -fvisibility=hidden -I'\(include)' forger/forger.c -o forger/forger.so")
+        #expect(made.status == 0, "\(made.errors)")
+    }
+
+    @Test func aPluginThatEndsTheProcessIsNotValid() throws {
+        try build(#"if (write(1, "forger: valid\n", 14)) {} _exit(0);"#)
+        let outcome = try program.run("plugins", "validate", "forger")
+        #expect(outcome.status == 107)
+        #expect(outcome.lines.count == 1 && outcome.text.contains("opening the library ended the process"), "\(outcome.text)")
+        let json = try program.run("plugins", "validate", "forger", "--json")
+        #expect(json.status == 107 && json.text.contains(#""valid":false"#), "\(json.text)")
+        let watch = try program.run("plugins", "watch", "forger", "--changes", "0")
+        #expect(watch.status == 107)
+        #expect(watch.lines.count == 1 && watch.text.contains("not opened: ") && watch.text.contains("ended the process"), "\(watch.text)")
+    }
+
+    @Test func aPluginThatStopsTheProcessIsNotValid() throws {
+        try build("kill(getpid(), SIGSTOP); for (;;) pause();")
+        let start = ContinuousClock.now
+        let outcome = try program.run("plugins", "validate", "forger")
+        #expect(outcome.status == 107)
+        #expect(outcome.text.contains("opening the library takes too long"), "\(outcome.text)")
+        #expect(ContinuousClock.now - start < .seconds(60))
+    }
+
+    @Test func noProcessOutlivesValidation() throws {
+        try build(
+            """
+            if (fork() == 0) {
+                FILE *file = fopen("\(program.path)/child", "w");
+                if (file) fprintf(file, "%d\\n", (int)getpid()), fclose(file);
+                setsid();
+                sleep(1000);
+                _exit(0);
+            }
+            for (int i = 0; i < 1000 && access("\(program.path)/child", F_OK) != 0; i++) usleep(1000);
+            usleep(50000);
+            """)
+        let outcome = try program.run("plugins", "validate", "forger")
+        #expect(outcome.status == 0, "\(outcome.text) \(outcome.errors)")
+        let child = try #require(program.contents(of: "child").flatMap { Int32($0.filter(\.isNumber)) })
+        #expect(kill(child, 0) != 0)
+    }
+}
