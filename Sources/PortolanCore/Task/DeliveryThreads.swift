@@ -13,21 +13,16 @@ package final class DeliveryThreads: Sendable {
     /// How many threads there are at most.
     package static let mostThreads = 512
     private static let patience = Duration.milliseconds(20)
-    private static let retryTime = Duration.milliseconds(50)
 
     private let pool = LoadThreads(limit: usual)
     private let isWatched = Atomic(false)
 
     package init() {}
 
-    /// Runs `job` soon. Where no thread can be had, it tries again later: a call that is owed is not lost.
+    /// Runs `job` soon, or when there is a thread for it: a call that is owed is not lost.
     package func run(_ job: @escaping @Sendable () -> Void) {
-        do throws(LoadError) {
-            try pool.run(job)
-        } catch {
-            after(Self.retryTime) { $0.run(job) }
-        }
-        if pool.isExhausted { watch() }
+        pool.runEventually(job)
+        if pool.hasWaiting { watch() }
     }
 
     package var threadCount: Int { pool.census.threads }
@@ -40,11 +35,13 @@ package final class DeliveryThreads: Sendable {
 
     private func look(since begun: UInt64) {
         isWatched.store(false, ordering: .releasing)
-        guard pool.isExhausted else { return }
-        let (threads, idle) = pool.census
-        let busy = threads - idle
-        if pool.begunCount == begun { pool.runWaiting(atMost: max(idle, min(busy, Self.mostThreads - busy))) }
-        if pool.isExhausted { watch() }
+        if pool.isExhausted, pool.begunCount == begun {
+            let (threads, idle) = pool.census
+            let busy = threads - idle
+            pool.runWaiting(atMost: max(idle, min(busy, Self.mostThreads - busy)))
+        }
+        // Also what waits for a thread now may wait for a place later.
+        if pool.hasWaiting { watch() }
     }
 
     private func after(_ time: Duration, _ body: @escaping @Sendable (DeliveryThreads) -> Void) {

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// Pools for which the system has no threads for a while.
+@Suite(.timeLimit(.minutes(2))) struct ThreadShortageTests {
+    /// Says whether a thread can be had, and counts how often one was asked for.
+    private final class Supply: Sendable {
+        private struct State {
+            var isShort = false
+            var asked = 0
+        }
+
+        private let state = Mutex(State())
+        private static let retryTime = Duration.milliseconds(50)
+        let clock = ManualClock()
+
+        func pool(limit: Int) -> LoadThreads {
+            LoadThreads(limit: limit, clock: clock) { [self] body throws(LoadError) in
+                let isShort = state.withLock { state in
+                    state.asked += 1
+                    return state.isShort
+                }
+                if isShort { throw LoadError(.noResources, message: "no thread") }
+                try PlatformThread.start(body)
+            }
+        }
+
+        func setShort(_ isShort: Bool) {
+            state.withLock { $0 = State(isShort: isShort) }
+        }
+
+        /// Since the last change.
+        var asked: Int { state.withLock { $0.asked } }
+
+        /// Time goes by, so much that each retry comes once.
+        func retry() { clock.advance(by: Self.retryTime) }
+    }
+
+    /// Two jobs that have let go of their places and wait, as in `waitForData`, until `pool` has nothing else that runs.
+    private struct Waiters {
+        let go = Monitor(false)
+        let isOver = Monitor(false)
+        private let aside = Monitor(0)
+        let done = Monitor(0)
+
+        init(in pool: LoadThreads) throws {
+            let (go, isOver, aside, done) = (go, isOver, aside, done)
+            let begun = Monitor(0)
+            for _ in 0..<2 {
+                try pool.run {
+                    begun.signalling { $0 += 1 }
+                    go.wait { $0 ? () : nil }
+                    do throws(LoadError) {
+                        try LoadWorker.waiting { () throws(LoadError) in
+                            aside.signalling { $0 += 1 }
+                            isOver.wait { $0 ? () : nil }
+                        }
+                    } catch { Issue.record("\(error)") }
+                    done.signalling { $0 += 1 }
+                }
+            }
+            begun.wait { $0 == 2 ? () : nil }
+        }
+
+        func step() {
+            go.signalling { $0 = true }
+            aside.wait { $0 == 2 ? () : nil }
+        }
+
+        func end() {
+            isOver.signalling { $0 = true }
+            done.wait { $0 == 2 ? () : nil }
+        }
+    }
+
+    /// The jobs in the places have gone aside, so that no job that ends takes those up that wait.
+    @Test(arguments: [1, 14, 3000]) func jobsThatWaitAreAskedForOnceAndRunWhenThereAreThreads(_ count: Int) throws {
+        let supply = Supply()
+        let pool = supply.pool(limit: 2)
+        let waiters = try Waiters(in: pool)
+        let ran = Monitor(0)
+        for _ in 0..<count { try pool.run { ran.signalling { $0 += 1 } } }
+        supply.setShort(true)
+        waiters.step()
+        #expect(supply.asked <= 2)
+        for _ in 0..<20 { supply.retry() }
+        #expect(supply.asked <= 22 && ran.withLock { $0 } == 0)
+        supply.setShort(false)
+        supply.retry()
+        #expect(ran.wait(atMost: .seconds(60)) { $0 == count ? $0 : nil } == count)
+        waiters.end()
+        #expect(supply.clock.pendingAlarmCount == 0)
+    }
+
+    /// The caller hears of the shortage, and what came to wait for the place of its job is not left behind.
+    @Test func aJobWithoutAThreadIsRefused() throws {
+        let supply = Supply()
+        let pool = supply.pool(limit: 1)
+        supply.setShort(true)
+        for isNested in [false, true] {
+            #expect(throws: LoadError(.noResources, message: "no thread")) {
+                try pool.run(isNested: isNested) { Issue.record("a job that was refused ran") }
+            }
+        }
+        #expect(supply.asked == 2 && supply.clock.pendingAlarmCount == 0)
+        #expect(pool.census == (0, 0))
+        supply.setShort(false)
+        let ran = Monitor(false)
+        try pool.run { ran.signalling { $0 = true } }
+        #expect(ran.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
+    }
+
+    /// A call that is owed is kept while there is no thread, however long that takes; all of them cost one attempt at a time.
+    @Test(arguments: [false, true]) func keptJobsRunWhenThereAreThreads(_ isNested: Bool) throws {
+        let supply = Supply()
+        let pool = supply.pool(limit: 2)
+        let ran = Monitor<[Int]>([])
+        supply.setShort(true)
+        for number in 0..<1000 { pool.runEventually(isNested: isNested) { ran.signalling { $0.append(number) } } }
+        let asked = supply.asked
+        for _ in 0..<100 { supply.retry() }
+        #expect(supply.asked == asked + 100 && ran.withLock { $0.isEmpty })
+        supply.setShort(false)
+        supply.retry()
+        #expect(ran.wait(atMost: .seconds(60)) { $0.count == 1000 ? $0.sorted() : nil } == Array(0..<1000))
+        #expect(supply.clock.pendingAlarmCount == 0)
+    }
+
+    /// A thread that has become free takes a kept job up before the next retry.
+    @Test(arguments: [false, true]) func aThreadThatEndsItsJobTakesKeptOnesUp(_ isNested: Bool) throws {
+        let supply = Supply()
+        let pool = supply.pool(limit: 2)
+        let (isOpen, begun, ran) = (Monitor(false), Monitor(false), Monitor(0))
+        try pool.run {
+            begun.signalling { $0 = true }
+            isOpen.wait { $0 ? () : nil }
+        }
+        begun.wait { $0 ? () : nil }
+        supply.setShort(true)
+        for _ in 0..<100 { pool.runEventually(isNested: isNested) { ran.signalling { $0 += 1 } } }
+        isOpen.signalling { $0 = true }
+        #expect(ran.wait(atMost: .seconds(60)) { $0 == 100 ? $0 : nil } == 100)
+    }
+
+    /// A closure that goes through a list is wrapped once more each time; so deep a stack no thread has.
+    @Test func aJobThatWaitsLongIsNotWrappedAgainEachTime() throws {
+        let supply = Supply()
+        let pool = supply.pool(limit: 1)
+        let ran = Monitor(false)
+        supply.setShort(true)
+        pool.runEventually { ran.signalling { $0 = true } }
+        for _ in 0..<50_000 { supply.retry() }
+        supply.setShort(false)
+        supply.retry()
+        #expect(ran.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
+    }
+}
