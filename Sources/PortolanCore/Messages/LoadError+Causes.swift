@@ -17,16 +17,48 @@ extension LoadError {
 
     /// `cause` with at most as many causes below it as an error may have in all.
     static func limited(_ cause: (any Error)?) -> (any Error)? {
-        let all = list(cause)
+        guard let cause else { return nil }
+        let all = listThroughOthers(cause)
         guard all.count > causeLimit else { return cause }
         var kept = shortened(all, to: causeLimit)
         var below = kept.popLast()
         while let next = kept.popLast() {
-            guard var error = next as? LoadError else { continue }
+            var error = next as? LoadError ?? LoadError(.unknown, message: String(describing: type(of: next)))
             error.cause = below
             below = error
         }
         return below
+    }
+
+    /// As ``list(_:)``, and also what errors of other types hold.
+    private static func listThroughOthers(_ first: any Error) -> [any Error] {
+        var all: [any Error] = []
+        var next = Optional(first)
+        while let error = next {
+            all.append(error)
+            if let error = error as? LoadError { next = error.cause } else { next = inner(of: error) }
+            // So long a list of others nobody has made bearable, and to ask the last for its words would go through the rest.
+            guard all.count < mostListed else {
+                all.append(LoadError(.unknown, message: String(describing: type(of: error))))
+                break
+            }
+        }
+        return all
+    }
+
+    private static let mostListed = 1000
+
+    /// The first error that another one holds in a property or as a value of its case.
+    private static func inner(of error: any Error) -> (any Error)? {
+        for child in Mirror(reflecting: error).children {
+            if let inner = child.value as? any Error { return inner }
+            let values = Mirror(reflecting: child.value)
+            guard values.displayStyle == .tuple else { continue }
+            for value in values.children {
+                if let inner = value.value as? any Error { return inner }
+            }
+        }
+        return nil
     }
 
     private static func list(_ first: (any Error)?) -> [any Error] {

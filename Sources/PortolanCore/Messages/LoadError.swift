@@ -5,6 +5,7 @@
 /// Branch on ``code``; show ``message`` to a person. The message is one line that says what happened, with values quoted,
 /// and how to mend it. ``cause`` leads to the error underneath, where there is one. At most eight causes are kept, one below the other: of a longer list
 /// the nearest seven and the last, whose message then begins with how many are missing, as in `(3 causes left out)`.
+/// Errors of other types that hold another one are counted with it; where causes are left out, only their types' names are kept of them.
 public struct LoadError: Error, Sendable {
     public var code: Code
     /// The reverse-DNS name of whoever defines `code`; `nil` for the published codes of ``Code``.
@@ -41,7 +42,9 @@ extension LoadError: Equatable {
 extension LoadError: CustomStringConvertible {
     /// The message, then each cause after a colon, unless the message ends with its words.
     public var description: String {
-        guard let cause, !message.hasSuffix("\(cause)") else { return message }
-        return "\(message): \(cause)"
+        guard let cause else { return message }
+        // Once: what is done twice here, and in each cause below, is done 2^8 times there.
+        let words = String(describing: cause)
+        return message.hasSuffix(words) ? message : "\(message): \(words)"
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import Testing
 
 @testable import PortolanCore
@@ -35,6 +36,48 @@ import Testing
         var error = LoadError(.unknown, message: "x")
         for _ in 0..<100_000 { error.cause = error }
         #expect(error.causes().count == 8 && error.description.hasSuffix("(99992 causes left out) x"))
+    }
+
+    /// An error of another type with a cause of its own.
+    private struct Wrapper: Error { let underlying: any Error }
+
+    private enum Failure: Error {
+        case nothing
+        case failed(any Error, at: Int)
+    }
+
+    /// Counts how often it is asked for its words.
+    private final class Counted: Error, CustomStringConvertible, Sendable {
+        let count = Mutex(0)
+        var description: String {
+            count.withLock { $0 += 1 }
+            return "root"
+        }
+    }
+
+    @Test("Each cause is asked for its words once", arguments: [1, 4, 8]) func eachCauseIsAskedForItsWordsOnce(_ depth: Int) {
+        let root = Counted()
+        var error: any Error = root
+        for layer in 0..<depth { error = LoadError(.unknown, message: "\(layer)", cause: error) }
+        #expect("\(error)".hasSuffix(": root"))
+        #expect(root.count.withLock { $0 } == 1)
+    }
+
+    @Test("Errors of other types between them are counted, too", arguments: [20, 10_000])
+    func errorsOfOtherTypesAreCounted(_ count: Int) {
+        for wrap in [{ Wrapper(underlying: $0) }, { Failure.failed($0, at: 7) }] as [(any Error) -> any Error] {
+            var error = LoadError(.ioFailed, message: "root")
+            for layer in 1...count { error = LoadError(.unknown, message: "e\(layer)", cause: wrap(error)) }
+            let text = error.description
+            #expect(text.hasPrefix("e\(count): ") && text.contains("causes left out) root"))
+            #expect(text.utf8.count < 4000, "\(text)")
+        }
+    }
+
+    @Test("A short chain keeps its errors of other types") func aShortChainKeepsItsErrorsOfOtherTypes() {
+        let error = LoadError(.unknown, message: "outer", cause: Wrapper(underlying: LoadError(.ioFailed, message: "inner")))
+        #expect(((error.cause as? Wrapper)?.underlying as? LoadError)?.message == "inner")
+        #expect((LoadError(.unknown, message: "outer", cause: Failure.nothing).cause as? Failure) != nil)
     }
 
     @Test(
