@@ -223,20 +223,21 @@ package protocol AttemptObserver: Sendable {
     /// An event has been delivered during which somebody else wanted the way to the delegate (``LoadTask``).
     func attemptOwedGate()
     /// As ``QueueingClient`` has them.
-    func attemptEnteredQueue(_ wait: QueueWait)
-    func attemptLeftQueue()
+    func attemptEnteredQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier)
+    func attemptLeftQueue(_ attempt: ObjectIdentifier, mayReturn: Bool)
 }
 
 extension AttemptObserver {
     package func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) {}
     package func attemptOwedGate() {}
-    package func attemptEnteredQueue(_ wait: QueueWait) {}
-    package func attemptLeftQueue() {}
+    package func attemptPaused() {}
+    package func attemptEnteredQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier) {}
+    package func attemptLeftQueue(_ attempt: ObjectIdentifier, mayReturn: Bool) {}
 }
 
 extension Attempt: QueueingClient {
-    package func didEnterQueue(_ wait: QueueWait) { observer.attemptEnteredQueue(wait) }
-    package func didLeaveQueue() { observer.attemptLeftQueue() }
+    package func didEnterQueue(_ wait: QueueWait) { observer.attemptEnteredQueue(wait, ObjectIdentifier(self)) }
+    package func didLeaveQueue(mayReturn: Bool) { observer.attemptLeftQueue(ObjectIdentifier(self), mayReturn: mayReturn) }
 }
 
 // MARK: From the handler

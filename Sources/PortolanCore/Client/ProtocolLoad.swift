@@ -77,27 +77,50 @@ public final class FailedLoad: ProtocolLoad {
 
 /// What a load waits for in a queue of its handler's, as for a connection.
 package struct QueueWait: Sendable {
-    /// What it waits for, as a clause for a message, with a remedy.
-    package let reason: String
+    /// Why it waits, as it is when somebody asks.
+    package struct Explanation: Sendable {
+        /// What it waits for, as a clause for a message, with a remedy.
+        package let reason: String
+        package let remedy: LoadError.Remedy
+        /// What the load fails with when its time is over.
+        package let error: LoadError
+
+        /// - Parameter reason: without the remedy.
+        package init(_ reason: String, remedy: LoadError.Remedy, error: LoadError) {
+            (self.reason, self.remedy, self.error) = ("\(reason); \(remedy.words)", remedy, error)
+        }
+    }
+
     /// How long it may wait; `nil`: as long as it takes.
     package let limit: Duration?
-    package let remedy: LoadError.Remedy
-    /// What the load fails with after that time.
-    package let error: LoadError
+    private let explain: @Sendable () -> Explanation
 
-    /// - Parameter reason: without the remedy.
-    package init(_ reason: String, limit: Duration?, remedy: LoadError.Remedy, error: LoadError) {
-        (self.reason, self.limit, self.remedy, self.error) = ("\(reason); \(remedy.words)", limit, remedy, error)
+    /// - Parameter explain: called on any thread.
+    package init(limit: Duration?, explain: @escaping @Sendable () -> Explanation) {
+        (self.limit, self.explain) = (limit, explain)
     }
+
+    package init(_ reason: String, limit: Duration?, remedy: LoadError.Remedy, error: LoadError) {
+        let explanation = Explanation(reason, remedy: remedy, error: error)
+        self.init(limit: limit) { explanation }
+    }
+
+    package var explanation: Explanation { explain() }
+    package var reason: String { explain().reason }
+    package var remedy: LoadError.Remedy { explain().remedy }
+    package var error: LoadError { explain().error }
 }
 
 /// A client that counts no idle time while its load waits in a queue, and keeps the queue's own limit.
 ///
 /// Not events: any thread, at any time between the load's start and its end.
 package protocol QueueingClient: ProtocolClient {
+    /// The load waits; also after ``didLeaveQueue(mayReturn:)``. The limit counts from the first time.
     func didEnterQueue(_ wait: QueueWait)
     /// Idempotent.
-    func didLeaveQueue()
+    ///
+    /// - Parameter mayReturn: the load may come back to the same wait, whose limit then goes on. Otherwise the wait is over.
+    func didLeaveQueue(mayReturn: Bool)
 }
 
 /// A load that can say why nothing comes from it: a time-out that ends it quotes that.

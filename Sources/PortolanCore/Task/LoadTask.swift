@@ -26,37 +26,9 @@ public final class LoadTask: Sendable {
     /// The loads inside this one, at any depth, of which its delegate has heard the beginning and not the end; only changed behind the gate.
     let innerLoads = Mutex<[LoadTask]>([])
     private let openQuestions = Atomic(0)
-    private let queue = Mutex(Queue.none)
-    /// How many loads wait in a queue: this one, and those inside it.
+    private let queueWaits = Mutex(QueueWaits())
+    /// How many loads wait in a queue: those of this task, and those inside it.
     private let queuedCount = Atomic(0)
-
-    /// Whether the load waits in a queue of its handler's.
-    enum Queue {
-        case none
-        case waiting(QueueWait)
-        /// The load has ended, and waits in none any more.
-        case over
-
-        /// - Returns: whether the load did not wait before.
-        mutating func enter(_ wait: QueueWait) -> Bool {
-            guard case .none = self else { return false }
-            self = .waiting(wait)
-            return true
-        }
-
-        /// - Returns: whether the load waited before.
-        mutating func leave(for next: Queue) -> Bool {
-            switch self {
-            case .over: return false
-            case .none:
-                self = next
-                return false
-            case .waiting:
-                self = next
-                return true
-            }
-        }
-    }
 
     /// - Parameter parent: the load that this one lies in.
     init(
@@ -81,7 +53,8 @@ public final class LoadTask: Sendable {
         guard let (children, attempt) = machine.withLock({ $0.isToStart ? nil : $0.ended() }) else { return }
         attempt?.abandon()
         timer.stop()
-        if queue.withLock({ $0.leave(for: .over) }) { parent?.countQueued(-1) }
+        let queuedCount = queueWaits.withLock { $0.end() }
+        if queuedCount > 0 { parent?.countQueued(-queuedCount) }
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
     }
@@ -276,26 +249,32 @@ public final class LoadTask: Sendable {
     // MARK: Queues
 
     /// What the load waits for in a queue; `nil` while it waits in none.
-    var queueWait: QueueWait? {
-        guard case .waiting(let wait) = queue.withLock({ $0 }) else { return nil }
-        return wait
-    }
+    var queueWait: QueueWait? { queueWaits.withLock { $0.first } }
+
+    /// When the load has waited in a queue for as long as it may; `nil`: no time is set.
+    var queueDeadline: Duration? { queueWaits.withLock { $0.deadline } }
+
+    /// What it has waited for in a queue for as long as it may.
+    func expiredQueueWait(at time: Duration) -> QueueWait? { queueWaits.withLock { $0.expired(at: time) } }
 
     /// Whether this load, or one inside it, waits in a queue.
     var isQueued: Bool { queuedCount.load(ordering: .relaxed) > 0 }
 
-    func enterQueue(_ wait: QueueWait) {
-        guard queue.withLock({ $0.enter(wait) }) else { return }
+    func enterQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier) {
+        let time = timer.preciseNow
+        guard queueWaits.withLock({ $0.enter(attempt, wait, at: time) }) else { return }
         countQueued(1)
-        timer.limitQueue(to: wait.limit, self)
+        timer.deadlineChanged(self)
     }
 
-    func leaveQueue() { leaveQueue(for: .none) }
+    /// A deadline that is no longer kept brings the timer to look at the next one.
+    func leaveQueue(_ attempt: ObjectIdentifier, mayReturn: Bool) {
+        if queueWaits.withLock({ $0.leave(attempt, mayReturn: mayReturn) }) { countQueued(-1) }
+    }
 
-    private func leaveQueue(for next: Queue) {
-        guard queue.withLock({ $0.leave(for: next) }) else { return }
-        timer.limitQueue(to: nil, self)
-        countQueued(-1)
+    private func leaveQueues() {
+        let count = queueWaits.withLock { $0.end() }
+        if count > 0 { countQueued(-count) }
     }
 
     private func countQueued(_ change: Int) {
@@ -328,7 +307,7 @@ public final class LoadTask: Sendable {
         guard let (children, attempt) = machine.withLock({ $0.ended() }) else { return }
         attempt?.abandon()
         note { $0.end = $1 }
-        leaveQueue(for: .over)
+        leaveQueues()
         timer.stop()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
@@ -435,7 +414,7 @@ private struct AttemptRecord: AttemptObserver {
 
     func attemptEnded() { entry.endLoad() }
 
-    func attemptEnteredQueue(_ wait: QueueWait) { task?.enterQueue(wait) }
+    func attemptEnteredQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier) { task?.enterQueue(wait, attempt) }
 
-    func attemptLeftQueue() { task?.leaveQueue() }
+    func attemptLeftQueue(_ attempt: ObjectIdentifier, mayReturn: Bool) { task?.leaveQueue(attempt, mayReturn: mayReturn) }
 }

@@ -10,13 +10,7 @@ struct LoadTimer: ~Copyable, Sendable {
     private let startTime = Atomic<Int64>(notStarted)
     private static let notStarted = Int64.min
     private let lastActivity = Atomic<Int64>(0)
-    private let state = Mutex(State())
-
-    struct State {
-        var alarm = Alarm.unset
-        /// When the load's time in a queue is over; `nil` while it waits in none, or in one without a limit.
-        var queueDeadline: Duration?
-    }
+    private let alarm = Mutex(Alarm.unset)
 
     enum Alarm {
         case unset
@@ -57,33 +51,33 @@ struct LoadTimer: ~Copyable, Sendable {
     }
 
     func stop() {
-        let alarm = state.withLock { state in
-            defer { state.alarm = .stopped }
-            return state.alarm
+        let alarm = alarm.withLock { alarm in
+            defer { alarm = .stopped }
+            return alarm
         }
         if case .set(let alarm) = alarm { alarm.cancel() }
     }
 
-    /// The load waits in a queue from now on, for so long at most; `nil`: without a limit, or no longer.
-    func limitQueue(to limit: Duration?, _ task: LoadTask) {
-        let deadline = limit.map { $0 + .nanoseconds(clock.preciseNanosecondsNow) }
-        state.withLock { $0.queueDeadline = deadline }
-        if deadline != nil { arm(task) }
+    var preciseNow: Duration { .nanoseconds(clock.preciseNanosecondsNow) }
+
+    /// The load waits in a queue from now on, which may have a limit.
+    func deadlineChanged(_ task: LoadTask) {
+        if task.queueDeadline != nil { arm(task) }
     }
 
-    private func nextDeadline(_ queueDeadline: Duration?) -> Duration? {
+    private func nextDeadline(_ task: LoadTask) -> Duration? {
         let total = timeouts.total.map { $0 + .nanoseconds(startTime.load(ordering: .relaxed)) }
         let idle = timeouts.idle.map { $0 + .nanoseconds(lastActivity.load(ordering: .relaxed)) }
-        return [total, idle, queueDeadline].compactMap(\.self).min()
+        return [total, idle, task.queueDeadline].compactMap(\.self).min()
     }
 
     /// Sets the alarm to the next deadline; an earlier alarm is called off.
     private func arm(_ task: LoadTask) {
-        let armed = state.withLock { state -> (alarm: LoadAlarm, deadline: Duration, previous: Alarm)? in
-            if case .stopped = state.alarm { return nil }
-            guard let deadline = nextDeadline(state.queueDeadline) else { return nil }
-            let (alarm, previous) = (LoadAlarm { [weak task] in task.map { $0.timer.expire($0) } }, state.alarm)
-            state.alarm = .set(alarm)
+        let armed = alarm.withLock { current -> (alarm: LoadAlarm, deadline: Duration, previous: Alarm)? in
+            if case .stopped = current { return nil }
+            guard let deadline = nextDeadline(task) else { return nil }
+            let (alarm, previous) = (LoadAlarm { [weak task] in task.map { $0.timer.expire($0) } }, current)
+            current = .set(alarm)
             return (alarm, deadline, previous)
         }
         guard let armed else { return }
@@ -92,16 +86,11 @@ struct LoadTimer: ~Copyable, Sendable {
     }
 
     private func expire(_ task: LoadTask) {
-        let now = Duration.nanoseconds(clock.preciseNanosecondsNow)  // where the clock's coarse time has yet to reach the deadline, too
+        let now = preciseNow  // where the clock's coarse time has yet to reach the deadline, too
         if let total = timeouts.total, now - .nanoseconds(startTime.load(ordering: .relaxed)) >= total {
             return end(task, "\(task.originalRequest.url.shortDescription) took longer than \(total) in all")
         }
-        let queueIsOver = state.withLock { state in
-            guard let deadline = state.queueDeadline, now >= deadline else { return false }
-            state.queueDeadline = nil
-            return true
-        }
-        if queueIsOver, let wait = task.queueWait { return task.end(with: wait.error) }
+        if let wait = task.expiredQueueWait(at: now) { return task.end(with: wait.error) }
         let waits = task.isWaitingForCaller || task.isQueued
         if waits { lastActivity.store(now.nanoseconds, ordering: .relaxed) }
         if !waits, let idle = timeouts.idle, now - .nanoseconds(lastActivity.load(ordering: .relaxed)) >= idle {
@@ -111,11 +100,12 @@ struct LoadTimer: ~Copyable, Sendable {
     }
 
     private func end(_ task: LoadTask, _ what: String) {
-        guard let reason = task.stallReason else {
+        let wait = task.queueWait?.explanation
+        guard let reason = wait?.reason ?? task.stallReason else {
             return task.end(with: LoadError(.timedOut, message: what, remedy: .raiseTimeout))
         }
         var error = LoadError(.timedOut, message: "\(what): \(reason)")
-        error.remedy = task.queueWait?.remedy
+        error.remedy = wait?.remedy
         task.end(with: error)
     }
 }

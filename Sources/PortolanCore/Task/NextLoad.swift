@@ -107,6 +107,6 @@ private struct NextRecord: AttemptObserver {
     }
     func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
     func attemptEnded() { entry.endLoad() }
-    func attemptEnteredQueue(_ wait: QueueWait) { task?.enterQueue(wait) }
-    func attemptLeftQueue() { task?.leaveQueue() }
+    func attemptEnteredQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier) { task?.enterQueue(wait, attempt) }
+    func attemptLeftQueue(_ attempt: ObjectIdentifier, mayReturn: Bool) { task?.leaveQueue(attempt, mayReturn: mayReturn) }
 }

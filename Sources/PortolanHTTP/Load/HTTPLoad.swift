@@ -25,6 +25,14 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case over
     }
 
+    private enum Place {
+        case none
+        /// It waits for one to become free.
+        case queue
+        /// It left the queue because one is being opened for it; if that fails, it waits on.
+        case besideQueue
+    }
+
     let client: any ProtocolClient
     private let engine: HTTPEngine
     private let lane: HTTPEngine.Lane
@@ -41,8 +49,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private var resends = ResendPolicy()
     /// Whether the body may wait for the server's word: not again where that was refused.
     private var mayExpect = true
-    /// Whether the client was told that the load waits for a connection to become free.
-    private var isQueued = false
+    /// What the client was told of its wait for a connection.
+    private var place = Place.none
+    /// Whether a server passed the request over: then it goes before those that came later.
+    private var wasPassedOver = false
     /// Whether a response has begun, an interim one included.
     private var hasBegun = false
     /// The question that is open about a connection.
@@ -160,7 +170,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .waiting, .judging, .exchanging, .deciding, .askedByProxy, .awaitingBody: lane.loadCount -= 1
         }
         state = .over
-        didLeaveQueue()
+        endWait()
         upload?.close()
         upload = nil
     }
@@ -256,19 +266,26 @@ extension HTTPLoad: ConnectionWaiter {
     var isRepeatable: Bool { request.method.isIdempotent && resends.retriesUnanswered }
 
     func didQueue(_ wait: QueueWait) {
-        guard case .waiting = state, !isQueued else { return }
-        isQueued = true
+        guard case .waiting = state, place != .queue else { return }
+        place = .queue
         (client as? any QueueingClient)?.didEnterQueue(wait)
     }
 
     func didLeaveQueue() {
-        guard isQueued else { return }
-        isQueued = false
-        (client as? any QueueingClient)?.didLeaveQueue()
+        guard place == .queue else { return }
+        place = .besideQueue
+        (client as? any QueueingClient)?.didLeaveQueue(mayReturn: true)
+    }
+
+    /// It waits for no connection any more.
+    private func endWait() {
+        guard place != .none else { return }
+        place = .none
+        (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
     }
 
     func use(_ connection: any PooledConnection) {
-        didLeaveQueue()
+        endWait()
         let carrier = connection.makeCarrier(for: self)
         withdrawQuestion()
         // The client may have stopped the load in that call.
@@ -313,7 +330,7 @@ extension HTTPLoad: ConnectionWaiter {
 
     func connectionFailed(_ error: LoadError) {
         guard case .waiting = state else { return }
-        didLeaveQueue()
+        endWait()
         guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
         state = .askedByProxy(error)
         ask(question)

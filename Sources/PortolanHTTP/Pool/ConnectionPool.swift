@@ -50,6 +50,7 @@ final class ConnectionPool {
         /// Whether one connection carries many loads here; `nil` before that is known.
         var isMultiplexed: Bool?
         var waitsForBudget = false
+        let queueReason = QueueReason()
 
         var isUnused: Bool { connectionCount == 0 && retired.isEmpty && attempts.isEmpty && waiting.isEmpty }
     }
@@ -118,13 +119,14 @@ final class ConnectionPool {
 
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
         openConnections(key, origin)
+        origin.queueReason.current = queueReason(key, origin)
         while let waiter = origin.waiting.takeLeaving(attempts: origin.attempts.count) { waiter.didLeaveQueue() }
         while let waiter = origin.waiting.takeQueued(attempts: origin.attempts.count) {
-            waiter.didQueue(QueueWait(for: key, because: queueReason(key, origin), within: limits))
+            waiter.didQueue(QueueWait(for: key, because: origin.queueReason, within: limits))
         }
     }
 
-    private func queueReason(_ key: ConnectionKey, _ origin: Origin) -> QueueWait.Reason {
+    private func queueReason(_ key: ConnectionKey, _ origin: Origin) -> QueueReason.Value {
         let mayBeMultiplexed = connector.offersMultiplexing(for: key) && origin.isMultiplexed != false
         guard mayBeMultiplexed, !origin.waitsForBudget, origin.connectionCount < max(1, limits.perHost) || origin.personalCount == 0 else {
             return .connections

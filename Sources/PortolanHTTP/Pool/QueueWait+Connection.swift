@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import Synchronization
 
-extension QueueWait {
-    /// Why no connection is opened for a load.
-    enum Reason {
+/// Why no connection is opened for a load. What a load is told is what holds when somebody asks, for what it waits for changes while it waits.
+final class QueueReason: Sendable {
+    enum Value: UInt8, AtomicRepresentable {
         /// There are as many as there may be.
         case connections
         /// One is being opened that may carry all loads.
@@ -13,8 +14,23 @@ extension QueueWait {
         case streams
     }
 
+    private let value = Atomic(Value.connections)
+
+    var current: Value {
+        get { value.load(ordering: .relaxed) }
+        set { value.store(newValue, ordering: .relaxed) }
+    }
+}
+
+extension QueueWait {
     /// The wait for a connection to become free.
-    init(for key: ConnectionKey, because reason: Reason, within limits: ConnectionLimits) {
+    init(for key: ConnectionKey, because reason: QueueReason, within limits: ConnectionLimits) {
+        self.init(limit: limits.queueTimeout) { Explanation(of: key, because: reason.current, within: limits) }
+    }
+}
+
+extension QueueWait.Explanation {
+    fileprivate init(of key: ConnectionKey, because reason: QueueReason.Value, within limits: ConnectionLimits) {
         let why =
             switch reason {
             case .connections:
@@ -25,13 +41,13 @@ extension QueueWait {
             }
         let time = limits.queueTimeout.map { " within \($0)" } ?? ""
         self.init(
-            "waiting for a connection to \(key): \(why)", limit: limits.queueTimeout, remedy: reason.remedy(mayWait: false),
+            "waiting for a connection to \(key): \(why)", remedy: reason.remedy(mayWait: false),
             error: LoadError(
                 .timedOut, message: "no connection to \(key) became free\(time): \(why)", remedy: reason.remedy(mayWait: true)))
     }
 }
 
-extension QueueWait.Reason {
+extension QueueReason.Value {
     /// - Parameter mayWait: whether to wait longer is a remedy, too.
     fileprivate func remedy(mayWait: Bool) -> LoadError.Remedy {
         switch self {

@@ -142,6 +142,36 @@ import Testing
         #expect(waiters[2].waits.first?.reason.contains("its server takes no more requests at once") == true)
     }
 
+    /// What it waits for is said as it is when somebody asks.
+    @Test func theReasonChangesWithWhatIsWaitedFor() throws {
+        let bench = PoolBench { $0.perHost = 2 }
+        bench.connector.offersMultiplexing = true
+        let waiters = (0..<4).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(PoolBench.key(isSecure: true), for: waiter, priority: .normal) }
+        bench.loop.run()
+        let wait = try #require(waiters[3].waits.first)
+        #expect(wait.reason.contains("one that may carry all loads is being opened"))
+        // The server turns out to speak HTTP/1.1.
+        try #require(bench.connector.attempts.first).succeed()
+        for attempt in bench.connector.open { attempt.succeed() }
+        #expect(waiters.map(\.isQueued) == [false, false, true, true])
+        #expect(waiters.map { $0.connection != nil } == [true, true, false, false])
+        #expect(wait.reason.contains("all that may be open are in use or being opened, 2 to one origin"), "\(wait.reason)")
+        #expect(wait.remedy == .openMoreConnections(orWait: false) && wait.error.remedy == .openMoreConnections(orWait: true))
+    }
+
+    @Test func theReasonChangesWhenTheSharedConnectionIsOpen() throws {
+        let bench = PoolBench { $0.perHost = 2 }
+        bench.connector.offersMultiplexing = true
+        let waiters = (0..<6).map { FakeWaiter($0) }
+        for waiter in waiters { _ = bench.pool.acquire(PoolBench.key(isSecure: true), for: waiter, priority: .normal) }
+        bench.loop.run()
+        let wait = try #require(waiters[5].waits.first)
+        try #require(bench.connector.attempts.first).succeed(capacity: 2)
+        bench.loop.run()
+        #expect(wait.reason.contains("its server takes no more requests at once"), "\(wait.reason)")
+    }
+
     @Test func aLoadThatWaitsSaysTheLimits() throws {
         let bench = PoolBench { $0.perHost = 1 }
         let waiters = (0..<2).map { FakeWaiter($0) }
