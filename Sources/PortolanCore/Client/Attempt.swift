@@ -123,6 +123,12 @@ package final class Attempt: ProtocolClient {
         order.load(ordering: .relaxed).flags.contains(.paused)
     }
 
+    /// Whether it goes on only when its reader says so; not while a redirect is being decided.
+    var isHeldByReader: Bool {
+        let order = order.load(ordering: .acquiring)
+        return order.flags.contains(.heldByReader) && order.phase != .deciding
+    }
+
     /// Why nothing comes, where the load knows.
     var stallReason: String? { (currentLoad as? any StallExplaining)?.stallReason }
 
@@ -171,6 +177,10 @@ package final class Attempt: ProtocolClient {
         let (delivered, owesGate) = order.update { ($0.endDelivery(of: event, answer: answer), $0.takeOwedGate()) }
         if owesGate { observer.attemptOwedGate() }
         switch delivered {
+        case .answer(.pause) where event != .redirect:
+            // Whoever could have let it go on may have let go of it: then this ends it.
+            observer.attemptPaused()
+            return order.load(ordering: .acquiring).isOver ? .stopped : .pause
         case .answer(let flow): return flow
         case .over: break
         case .report(nil): reportEnd()
@@ -222,6 +232,8 @@ package protocol AttemptObserver: Sendable {
     func attemptEnded()
     /// An event has been delivered during which somebody else wanted the way to the delegate (``LoadTask``).
     func attemptOwedGate()
+    /// A response or data was answered with a pause.
+    func attemptPaused()
     /// As ``QueueingClient`` has them.
     func attemptEnteredQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier)
     func attemptLeftQueue(_ attempt: ObjectIdentifier, mayReturn: Bool)

@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// Every member may be called from any thread, at any moment of the load.
 ///
-/// A running task lives until its load has ended, whoever else keeps it. A suspended one lives as long as it is kept: when its last
-/// reference is released, the load is stopped, its connection is closed, and its delegate hears nothing more.
+/// A running task lives until its load has ended, whoever else keeps it. A suspended one, or one whose delegate has answered `.pause`, lives as
+/// long as it is kept: when its last reference is released, the load is stopped, its connection is closed, and its delegate hears nothing more.
 public final class LoadTask: Sendable {
     /// The request that the task was made with.
     public let originalRequest: Request
@@ -229,6 +229,12 @@ public final class LoadTask: Sendable {
     func readMore() {
         noteActivity()
         machine.withLock { $0.attempt }?.resume()
+        machine.withLock { $0.keepWhileRunning(self) }
+    }
+
+    /// The attempt has stopped delivering until the reader has room.
+    fileprivate func attemptPaused() {
+        machine.withLock { $0.keepWhileRunning(self) }
     }
 
     /// Whether whoever delivers an event just now hands the gate over, where a run of data keeps it: the attempt, or the end that is coming.
@@ -411,6 +417,8 @@ private struct AttemptRecord: AttemptObserver {
     func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
 
     func attemptOwedGate() { task?.handGateOver() }
+
+    func attemptPaused() { task?.attemptPaused() }
 
     func attemptEnded() { entry.endLoad() }
 

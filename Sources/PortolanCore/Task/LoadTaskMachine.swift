@@ -14,7 +14,7 @@ struct LoadTaskMachine: ~Copyable {
     private(set) var request: Request
     private(set) var chain: (any ProtocolClient)?
     private(set) var isSuspended = false
-    /// The task itself, from its start to its end but while it is suspended: who alone can resume it then keeps it.
+    /// The task itself, from its start to its end but while it is suspended or paused: who alone can resume it then keeps it.
     private var running: LoadTask?
     var metrics = LoadMetrics()
     private(set) var resumeCount = 0
@@ -105,10 +105,15 @@ struct LoadTaskMachine: ~Copyable {
     /// - Returns: the attempt, where it is to be resumed.
     mutating func unsuspend(_ task: LoadTask) -> Attempt? {
         isSuspended = false
-        if !isOver { running = task }
+        keepWhileRunning(task)
         resumeCount &+= 1
         guard let attempt, attempt.unsuspend() else { return nil }
         return attempt
+    }
+
+    /// The attempt has paused, or goes on. Called after each of these, so that the last call sees what holds.
+    mutating func keepWhileRunning(_ task: LoadTask) {
+        running = isOver || isToStart || isSuspended || attempt?.isHeldByReader == true ? nil : task
     }
 
     enum End {

@@ -51,6 +51,122 @@ import Testing
         #expect(load.respond() == .stopped)
     }
 
+    /// A delegate that pauses its load at each response or piece of data, and keeps nothing.
+    private static func pausing(at place: Place) -> RecordingDelegate {
+        RecordingDelegate { event, _ in
+            switch event {
+            case .response: place == .response ? .pause : .keepGoing
+            case .data: .pause
+            default: .keepGoing
+            }
+        }
+    }
+
+    @Test(arguments: [Place.response, .data], [false, true])
+    func aPausedTaskIsFreedAndItsLoadStopped(at place: Place, isResumedBefore: Bool) throws {
+        let handler = ManualHandler()
+        let released = Released()
+        do {
+            let delegate = Self.pausing(at: place)
+            let loader = loader(handler)
+            let task = loader.task(for: try Request("x:1"), delegate: delegate)
+            released.keep(task, loader, delegate)
+            task.resume()
+            let load = try #require(handler.loads.first)
+            place.reach(load)
+            if isResumedBefore {
+                task.resume()
+                load.deliver("more")
+            }
+        }
+        let load = try #require(handler.loads.first)
+        #expect(released.isFreed)
+        #expect(load.calls == (isResumedBefore ? [.start, .resume, .stop] : [.start, .stop]))
+        #expect(load.deliver("late") == .stopped)
+    }
+
+    @Test func aPausedTaskOnAQueueIsFreedAndItsLoadStopped() throws {
+        let handler = ManualHandler()
+        let released = Released()
+        let jobs = Mutex<[@Sendable () -> Void]>([])
+        do {
+            let delegate = Self.pausing(at: .response)
+            let loader = loader(handler)
+            let queue = DeliveryQueue { job in jobs.withLock { $0.append(job) } }
+            let task = loader.task(for: try Request("x:1"), delegate: delegate, on: queue)
+            released.keep(task, loader, delegate)
+            task.resume()
+            try #require(handler.loads.first).respond()
+        }
+        #expect(released.task != nil)
+        for job in jobs.withLock({ $0 }) { job() }
+        jobs.withLock { $0 = [] }
+        #expect(released.isFreed)
+        #expect(handler.loads.first?.calls == [.start, .stop])
+    }
+
+    /// Nobody else keeps it between the resume and the end.
+    @Test func aPausedTaskThatIsResumedLivesUntilItsEnd() throws {
+        let handler = ManualHandler()
+        let released = Released()
+        do {
+            let delegate = Self.pausing(at: .response)
+            let loader = loader(handler)
+            let task = loader.task(for: try Request("x:1"), delegate: delegate)
+            released.keep(task, loader, delegate)
+            task.resume()
+            try #require(handler.loads.first).respond()
+            task.resume()
+        }
+        let load = try #require(handler.loads.first)
+        #expect(released.task?.state == .running)
+        load.finish()
+        #expect(released.isFreed)
+        #expect(load.calls == [.start, .resume])
+    }
+
+    /// A resume on another thread that comes while the delegate is about to answer with a pause goes before it: the load goes on, and so does its task.
+    @Test func aResumeThatOvertakesThePauseKeepsTheTask() throws {
+        let handler = ManualHandler()
+        let released = Released()
+        do {
+            let delegate = RecordingDelegate { event, task in
+                guard case .response = event else { return .keepGoing }
+                task.resume()
+                return .pause
+            }
+            let loader = loader(handler)
+            let task = loader.task(for: try Request("x:1"), delegate: delegate)
+            released.keep(task, loader, delegate)
+            task.resume()
+            #expect(try #require(handler.loads.first).respond() == .keepGoing)
+        }
+        #expect(released.task?.state == .running)
+        try #require(handler.loads.first).finish()
+        #expect(released.isFreed)
+    }
+
+    /// Who decides on a redirect later need not keep the task.
+    @Test func aTaskWhoseRedirectIsBeingDecidedLives() throws {
+        let handler = ManualHandler()
+        let released = Released()
+        let decision = Mutex<(@Sendable (RedirectDecision) -> Void)?>(nil)
+        do {
+            let delegate = RecordingDelegate(onRedirect: { _, decide in decision.withLock { $0 = decide } })
+            let loader = loader(handler)
+            let task = loader.task(for: try Request("x:1"), delegate: delegate)
+            released.keep(task, loader, delegate)
+            task.resume()
+            #expect(try #require(handler.loads.first).redirect(to: URLRecord(parsing: "x:2")) == .pause)
+        }
+        #expect(released.task?.state == .running)
+        let decide = try #require(decision.withLock { $0.take() })
+        decide(.follow(try Request("x:2")))
+        try #require(handler.loads.last).respond()
+        try #require(handler.loads.last).finish()
+        #expect(handler.loads.count == 2 && released.isFreed)
+    }
+
     @Test func aRunningTaskLivesUntilItsEnd() throws {
         let handler = ManualHandler()
         let released = Released()
