@@ -4,6 +4,7 @@
 package enum TestServer: String, CaseIterable, Sendable {
     case nginxHTTP = "nginx.http"
     case nginxHTTP2 = "nginx.http2"
+    case nginxHTTP2Tenth = "nginx.http2Tenth"
     case nginxBrief = "nginx.brief"
     case nginxHTTPS = "nginx.https"
     case nginxHTTPS1 = "nginx.https1"

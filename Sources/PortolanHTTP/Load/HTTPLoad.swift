@@ -123,7 +123,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private func enqueue() {
         guard let pool = lane.pool else { return }
         state = .waiting(nil)
-        let ticket = pool.acquire(key, for: self, priority: request.priority)
+        let ticket = pool.acquire(key, for: self, priority: request.priority, isAhead: wasPassedOver)
         guard let ticket else { return }
         if case .waiting = state { state = .waiting(ticket) } else { pool.cancel(ticket) }
     }
@@ -465,6 +465,7 @@ extension HTTPLoad: Exchange {
             // What else is idle may have ended, too.
             if case .unanswered = fate { lane.pool?.closeIdle(key) }
             if case .needsHTTP1 = fate { key.version = .http1 }
+            if case .passedOver = fate { wasPassedOver = true }
             sendAgain(after: error)
         case .fail:
             client.didTransfer(report)

@@ -6,7 +6,8 @@
 /// - A request that the server says it did not process is sent again, whatever its method (RFC 9113 §8.7).
 /// - A request that got no answer on a connection that had been used before is sent again where its method is idempotent; not twice, for a retry that
 ///   failed is not retried (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
-/// - In all, a load sends its request again at most ``limit`` times.
+/// - In all, a load sends its request again at most ``limit`` times. A request that is passed over on a connection on which others are served does not
+///   count: a server that ends each connection after so many requests comes to it, for loads that were passed over go first.
 struct ResendPolicy {
     /// As often as curl does (`CONN_MAX_RETRIES`); Chromium stops at two.
     static let limit = 5
@@ -28,7 +29,7 @@ struct ResendPolicy {
         case sendAgain
         /// The load fails.
         case fail
-        /// The load fails: it was to be sent again, and was sent so many times already.
+        /// The load fails: it was to be sent again, and was sent in vain so many times already.
         case giveUp(afterSending: Int)
     }
 
@@ -45,7 +46,8 @@ struct ResendPolicy {
         case .unanswered:
             guard failure.isReused, failure.isIdempotent, !wasUnanswered else { return .fail }
             wasUnanswered = true
-        case .refused, .passedOver: break
+        case .passedOver(afterOthers: true): return .sendAgain
+        case .refused, .passedOver(afterOthers: false): break
         case .needsHTTP1: guard failure.mayUseHTTP1 else { return .fail }
         }
         guard count < Self.limit else { return .giveUp(afterSending: count + 1) }

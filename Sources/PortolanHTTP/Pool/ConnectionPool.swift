@@ -66,8 +66,11 @@ final class ConnectionPool {
 
     /// Gives `waiter` a connection, now or later.
     ///
+    /// - Parameter isAhead: whether it goes before others of its priority.
     /// - Returns: where it waits, if it does.
-    func acquire(_ key: ConnectionKey, for waiter: any ConnectionWaiter, priority: LoadPriority) -> Ticket? {
+    func acquire(
+        _ key: ConnectionKey, for waiter: any ConnectionWaiter, priority: LoadPriority, isAhead: Bool = false
+    ) -> Ticket? {
         let origin = origin(key)
         if origin.waiting.isEmpty, let connection = takeReady(origin, for: waiter) {
             waiter.use(connection)
@@ -75,7 +78,7 @@ final class ConnectionPool {
         }
         let number = nextNumber
         nextNumber += 1
-        origin.waiting.append(waiter, priority: priority, number: number)
+        origin.waiting.append(waiter, at: WaitingLoads.Rank(priority: priority, isAhead: isAhead), number: number)
         if origin.connectionCount == origin.attempts.count {
             connectWhereNeeded(key, origin)
         } else {

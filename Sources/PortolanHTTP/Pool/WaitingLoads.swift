@@ -2,29 +2,37 @@
 
 import PortolanCore
 
-/// Loads that wait for a connection: higher priority first, then first come, first served.
+/// Loads that wait for a connection: higher priority first, then those that were passed over before, then first come, first served.
 struct WaitingLoads {
-    private var queues: [(priority: LoadPriority, waiters: Queue)] = []
+    /// Which loads go before which.
+    struct Rank: Comparable {
+        let priority: LoadPriority
+        /// Whether it goes before others of its priority.
+        var isAhead = false
+
+        static func < (a: Rank, b: Rank) -> Bool { a.priority == b.priority ? !a.isAhead && b.isAhead : a.priority < b.priority }
+    }
+
+    /// By rank, the highest first.
+    private var queues: [(rank: Rank, waiters: Queue)] = []
     private(set) var count = 0
-    /// The numbers of those that were not told that no connection is being opened for them.
-    private var hopeful: Set<Int> = []
+    /// How many were not told that no connection is being opened for them.
+    private var hopefulCount: Int { queues.reduce(0) { $0 + $1.waiters.hopeful.count } }
 
     var isEmpty: Bool { count == 0 }
 
     /// - Parameter number: by which it can be removed; larger than any before.
-    mutating func append(_ waiter: any ConnectionWaiter, priority: LoadPriority, number: Int) {
+    mutating func append(_ waiter: any ConnectionWaiter, at rank: Rank, number: Int) {
         count += 1
-        hopeful.insert(number)
-        let index = queues.firstIndex { $0.priority <= priority } ?? queues.count
-        if index == queues.count || queues[index].priority != priority { queues.insert((priority, Queue()), at: index) }
+        let index = queues.firstIndex { $0.rank <= rank } ?? queues.count
+        if index == queues.count || queues[index].rank != rank { queues.insert((rank, Queue()), at: index) }
         queues[index].waiters.append(waiter, number: number)
     }
 
     mutating func popFirst() -> (any ConnectionWaiter)? {
         for index in queues.indices {
-            if let (number, waiter) = queues[index].waiters.popFirst() {
+            if let waiter = queues[index].waiters.popFirst() {
                 count -= 1
-                hopeful.remove(number)
                 return waiter
             }
         }
@@ -42,7 +50,6 @@ struct WaitingLoads {
     mutating func remove(number: Int) -> Bool {
         for index in queues.indices where queues[index].waiters.remove(number: number) {
             count -= 1
-            hopeful.remove(number)
             return true
         }
         return false
@@ -60,17 +67,15 @@ struct WaitingLoads {
     mutating func take(before number: Int) -> [any ConnectionWaiter] {
         let taken = queues.indices.flatMap { queues[$0].waiters.take(before: number) }
         count -= taken.count
-        hopeful = hopeful.filter { $0 >= number }
         return taken
     }
 
-    /// Gives each attempt to open a connection to one load: the next of those that are left over, the latest first, which then only waits for a
-    /// connection to become free.
+    /// Gives each attempt to open a connection to one load: the next of those that are left over, the last in line first, which then only waits for
+    /// a connection to become free.
     mutating func takeQueued(attempts: Int) -> (any ConnectionWaiter)? {
-        guard hopeful.count > attempts, let number = hopeful.max() else { return nil }
-        hopeful.remove(number)
-        for queue in queues {
-            if let waiter = queue.waiters.find(number) { return waiter }
+        guard hopefulCount > attempts else { return nil }
+        for index in queues.indices.reversed() {
+            if let waiter = queues[index].waiters.takeLastHopeful() { return waiter }
         }
         return nil
     }
@@ -78,12 +83,9 @@ struct WaitingLoads {
     /// The reverse of ``takeQueued(attempts:)``: where more attempts than such loads are left, the first load in line that waited only for a
     /// connection to become free. Now one is being opened for it.
     mutating func takeLeaving(attempts: Int) -> (any ConnectionWaiter)? {
-        guard hopeful.count < min(attempts, count) else { return nil }
-        for queue in queues {
-            if let (number, waiter) = queue.waiters.first(without: hopeful) {
-                hopeful.insert(number)
-                return waiter
-            }
+        guard hopefulCount < min(attempts, count) else { return nil }
+        for index in queues.indices {
+            if let waiter = queues[index].waiters.giveHopeToFirst() { return waiter }
         }
         return nil
     }
@@ -94,9 +96,12 @@ struct WaitingLoads {
         private var start = 0
         /// How many are not holes.
         private var count = 0
+        /// The numbers of those that were not told that no connection is being opened for them.
+        private(set) var hopeful: Set<Int> = []
 
         mutating func append(_ waiter: any ConnectionWaiter, number: Int) {
             entries.append((number, waiter))
+            hopeful.insert(number)
             count += 1
         }
 
@@ -107,14 +112,24 @@ struct WaitingLoads {
             return nil
         }
 
-        func first(without numbers: Set<Int>) -> (number: Int, waiter: any ConnectionWaiter)? {
-            for (number, waiter) in entries[start...] where !numbers.contains(number) {
-                if let waiter { return (number, waiter) }
+        mutating func takeLastHopeful() -> (any ConnectionWaiter)? {
+            guard let number = hopeful.max(), let index = index(of: number) else { return nil }
+            hopeful.remove(number)
+            return entries[index].waiter
+        }
+
+        /// - Returns: the first that had none.
+        mutating func giveHopeToFirst() -> (any ConnectionWaiter)? {
+            guard hopeful.count < count else { return nil }
+            for (number, waiter) in entries[start...] where !hopeful.contains(number) {
+                guard let waiter else { continue }
+                hopeful.insert(number)
+                return waiter
             }
             return nil
         }
 
-        mutating func popFirst() -> (number: Int, waiter: any ConnectionWaiter)? {
+        mutating func popFirst() -> (any ConnectionWaiter)? {
             while start < entries.count {
                 let (number, waiter) = entries[start]
                 entries[start].waiter = nil
@@ -125,7 +140,8 @@ struct WaitingLoads {
                 }
                 if let waiter {
                     count -= 1
-                    return (number, waiter)
+                    hopeful.remove(number)
+                    return waiter
                 }
             }
             return nil
@@ -133,10 +149,6 @@ struct WaitingLoads {
 
         func number(of waiter: any ConnectionWaiter) -> Int? {
             entries[start...].first { $0.waiter === waiter }?.number
-        }
-
-        func find(_ number: Int) -> (any ConnectionWaiter)? {
-            index(of: number).flatMap { entries[$0].waiter }
         }
 
         private func index(of number: Int) -> Int? {
@@ -151,6 +163,7 @@ struct WaitingLoads {
         mutating func remove(number: Int) -> Bool {
             guard let index = index(of: number), entries[index].waiter != nil else { return false }
             entries[index].waiter = nil
+            hopeful.remove(number)
             count -= 1
             if count == 0 { (entries, start) = ([], 0) }
             return true
@@ -165,6 +178,7 @@ struct WaitingLoads {
             entries.removeFirst(start)
             start = 0
             count -= taken.count
+            hopeful = hopeful.filter { $0 >= number }
             return taken
         }
     }

@@ -36,7 +36,7 @@ import Testing
         let exchanges = try (0..<4).map { _ in try RecordingExchange(.post) }
         for exchange in exchanges { server.start(exchange) }
         server.send(ServerFrames.goAway(last: 3, code: 11))
-        #expect(exchanges.map(\.fate) == [nil, nil, .passedOver, .passedOver])
+        #expect(exchanges.map(\.fate) == [nil, nil, .passedOver(afterOthers: true), .passedOver(afterOthers: true)])
         #expect(server.connection.room == 0)
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(server.channel.isActive)
@@ -65,7 +65,7 @@ import Testing
         let carrier = server.connection.makeCarrier(for: late)
         server.send(ServerFrames.goAway(last: 1))
         carrier.start()
-        #expect(late.fate == .passedOver)
+        #expect(late.fate == .passedOver(afterOthers: false))
     }
 
     @Test func aClosedConnectionFailsItsStreamsOnce() throws {

@@ -4,6 +4,7 @@ import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
 import ServerSupport
+import Synchronization
 import Testing
 
 @testable import PortolanHTTP
@@ -126,6 +127,76 @@ struct HTTP2ResendTests {
         #expect(delegate.error?.message.contains("tried 6 times") == true, "\(String(describing: delegate.error))")
         // A request that is sent anew on a connection which the server has just ended never leaves.
         #expect((3...6).contains(server.requestCount))
+    }
+
+    // MARK: Servers that serve some requests on each connection
+
+    /// As nginx does with `keepalive_requests`: what comes after the last request is passed over.
+    @Test(arguments: [(8, 1), (20, 1), (20, 3), (100, 10)])
+    func aServerThatServesFewOnEachConnectionServesAll(_ loads: Int, _ served: Int) async throws {
+        let counts = Mutex<[Int: Int]>([:])
+        let server = try HostileServer(whole: { arrival in
+            let count = counts.withLock { counts in
+                counts[arrival.connection, default: 0] += 1
+                return counts[arrival.connection, default: 0]
+            }
+            guard count <= served else { return [] }
+            let answer = F.headers(Self.ok, stream: arrival.stream) + F.data("yes", stream: arrival.stream, ends: true)
+            return count == served ? answer + F.goAway(last: arrival.stream) : answer
+        })
+        let loader = Loader.http()
+        let delegates = (0..<loads).map { _ in RecordingDelegate() }
+        // Not idempotent, and without a body, so that requests come in the order of their streams.
+        let request = try server.request { $0.method = .post }
+        for delegate in delegates { loader.task(for: request, delegate: delegate).resume() }
+        for delegate in delegates {
+            await delegate.ended()
+            #expect(delegate.text == "yes", "\(String(describing: delegate.error))")
+        }
+        #expect(server.server.connections.count <= loads / served + 1)
+    }
+
+    /// As a server with a slow program behind it: it says at once which request is the last, and answers later.
+    @Test func aServerThatAnswersAfterItsGOAWAYServesAll() async throws {
+        let server = try HostileServer(
+            head: { $0.stream == 1 ? F.goAway(last: 1) : [] },
+            whole: { $0.stream == 1 ? F.headers(Self.ok, stream: 1) + F.data("yes", stream: 1, ends: true) : [] })
+        let loader = Loader.http()
+        let delegates = (0..<20).map { _ in RecordingDelegate() }
+        for delegate in delegates { loader.task(for: try Self.request(server, .post), delegate: delegate).resume() }
+        for delegate in delegates {
+            await delegate.ended()
+            #expect(delegate.text == "yes", "\(String(describing: delegate.error))")
+        }
+    }
+
+    /// One request goes through on each connection, and the others are given back one by one: that is REFUSED_STREAM, which counts.
+    @Test func refusalsCountAlsoWhereOthersAreServed() async throws {
+        let server = try HostileServer(whole: { arrival in
+            arrival.number % 2 == 0
+                ? F.headers(Self.ok, stream: arrival.stream) + F.data("yes", stream: arrival.stream, ends: true)
+                : F.reset(Self.refused, stream: arrival.stream)
+        })
+        let loader = Loader.http()
+        for _ in 0..<2 {
+            let delegate = await Self.load(try Self.request(server, .get), on: loader)
+            #expect(delegate.text == "yes")
+        }
+        #expect(server.requestCount == 3)
+    }
+
+    @Test(arguments: [100, 1000]) func nginxServesAllWhateverItsLimitForEachConnection(_ loads: Int) async throws {
+        var request = try Request(TestServers.shared.url(.nginxHTTP2Tenth, "/hello.txt", host: "127.0.0.1"))
+        request[HTTPVersionChoice.self] = .http2
+        let loader = Loader.http()
+        let delegates = (0..<loads).map { _ in RecordingDelegate() }
+        for delegate in delegates { loader.task(for: request, delegate: delegate).resume() }
+        var errors: [String: Int] = [:]
+        for delegate in delegates {
+            await delegate.ended()
+            if let error = delegate.error { errors["\(error)", default: 0] += 1 }
+        }
+        #expect(errors.isEmpty, "\(errors)")
     }
 
     /// Ways to refuse have one limit together.

@@ -7,7 +7,9 @@ import Testing
 @Suite struct ResendPolicyTests {
     private typealias Failure = ResendPolicy.Failure
 
-    private static let fates: [RequestFate] = [.seen, .unanswered, .refused, .passedOver, .needsHTTP1]
+    private static let fates: [RequestFate] = [
+        .seen, .unanswered, .refused, .passedOver(afterOthers: false), .passedOver(afterOthers: true), .needsHTTP1,
+    ]
 
     /// All that would speak for it.
     private static func favourable(_ fate: RequestFate) -> Failure {
@@ -22,10 +24,20 @@ import Testing
     }
 
     /// RFC 9113 §8.7
-    @Test(arguments: [RequestFate.refused, .passedOver]) func whatWasNotProcessedIsSentAgainWhateverItsMethod(_ fate: RequestFate) {
+    @Test(arguments: [RequestFate.refused, .passedOver(afterOthers: false)])
+    func whatWasNotProcessedIsSentAgainWhateverItsMethod(_ fate: RequestFate) {
         var policy = ResendPolicy()
         for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(fate: fate)) == .sendAgain) }
         #expect(policy.decide(after: Failure(fate: fate)) == .giveUp(afterSending: ResendPolicy.limit + 1))
+    }
+
+    /// The server comes to it: each connection serves some, and it goes first.
+    @Test func whatIsPassedOverAfterOthersDoesNotCount() {
+        var policy = ResendPolicy()
+        for _ in 0..<100 { #expect(policy.decide(after: Failure(fate: .passedOver(afterOthers: true))) == .sendAgain) }
+        for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(fate: .refused)) == .sendAgain) }
+        #expect(policy.decide(after: Failure(fate: .refused)) == .giveUp(afterSending: ResendPolicy.limit + 1))
+        #expect(policy.decide(after: Failure(fate: .passedOver(afterOthers: true), hasResponse: true)) == .fail)
     }
 
     /// RFC 9110 §9.2.2
@@ -40,11 +52,11 @@ import Testing
 
     @Test func allReasonsShareOneLimit() {
         var policy = ResendPolicy()
-        for fate in [RequestFate.refused, .passedOver, .unanswered, .needsHTTP1, .refused] {
+        for fate in [RequestFate.refused, .passedOver(afterOthers: false), .unanswered, .needsHTTP1, .refused] {
             #expect(policy.decide(after: Self.favourable(fate)) == .sendAgain)
         }
         #expect(!policy.retriesUnanswered)
-        #expect(policy.decide(after: Self.favourable(.passedOver)) == .giveUp(afterSending: 6))
+        #expect(policy.decide(after: Self.favourable(.passedOver(afterOthers: false))) == .giveUp(afterSending: 6))
     }
 
     @Test func http1IsTriedWhereTheLoadMayUseIt() {

@@ -172,6 +172,20 @@ import Testing
         #expect(wait.reason.contains("its server takes no more requests at once"), "\(wait.reason)")
     }
 
+    /// Loads that a server passed over do not wait behind those that came meanwhile, and keep their order.
+    @Test func loadsThatAreSentAgainGoBeforeOthersOfTheirPriority() throws {
+        let bench = PoolBench { $0.perHost = 1 }
+        var order: [Int] = []
+        let waiters = (0..<6).map { FakeWaiter($0) { order.append($0.name) } }
+        for waiter in waiters[..<3] { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
+        _ = bench.pool.acquire(key, for: waiters[3], priority: .high)
+        for waiter in waiters[4...] { _ = bench.pool.acquire(key, for: waiter, priority: .normal, isAhead: true) }
+        bench.loop.run()
+        try #require(bench.connector.attempts.first).succeed()
+        while let busy = waiters.first(where: { $0.connection != nil }) { busy.finish() }
+        #expect(order == [3, 4, 5, 0, 1, 2])
+    }
+
     @Test func aLoadThatWaitsSaysTheLimits() throws {
         let bench = PoolBench { $0.perHost = 1 }
         let waiters = (0..<2).map { FakeWaiter($0) }

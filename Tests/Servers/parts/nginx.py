@@ -111,6 +111,7 @@ def servers(spot):
     blocks = [
         block(spot, "nginx.http", http, "", "", common),
         block(spot, "nginx.http2", spot.endpoint("nginx.http2", "http"), "http2", "", common),
+        block(spot, "nginx.http2Tenth", spot.endpoint("nginx.http2Tenth", "http"), "http2", "keepalive_requests 10;", common),
         block(spot, "nginx.brief", spot.endpoint("nginx.brief", "http"), "", "keepalive_requests 3; keepalive_timeout 1s;", common),
     ]
     for name, http2, words in SECURE:

@@ -36,6 +36,8 @@ final class HTTP2Connection {
     /// Streams that are open, and those that will be in a moment.
     private var openCount = 0
     private var exchangeCount = 0
+    /// Whether a response has come to its end.
+    var hasAnswered = false
     private var nextNumber: Int32 = 1
     /// How many streams the server allows at once; until it has said so what it should allow at least (RFC 9113 §6.5.2), which is what
     /// `NIOHTTP2Handler` goes by where nothing is said.
@@ -240,7 +242,8 @@ extension HTTP2Connection {
         case .rstStream(let code): streams.find(Int32(frame.streamID))?.receiveReset(code)
         case .goAway(let last, let code, _):
             retire()
-            failStreams(above: Int32(last), .passedOver(by: key, code), fate: .passedOver)
+            let servesOthers = hasAnswered || streams.hasAny(upTo: Int32(last))
+            failStreams(above: Int32(last), .passedOver(by: key, code), fate: .passedOver(afterOthers: servesOthers))
             roomChanged(hadRoom: true)
         case .settings(.settings(let settings)): heed(settings)
         case .settings(.ack), .priority, .pushPromise, .ping, .windowUpdate, .alternativeService, .origin: break

@@ -88,7 +88,8 @@ extension HTTP2Stream: ExchangeCarrier {
         }
         guard let number = connection.open(self) else {
             leave()
-            return fail(.passedOver(by: connection.key, .noError), fate: .passedOver)
+            let fate = RequestFate.passedOver(afterOthers: connection.hasAnswered)
+            return fail(.passedOver(by: connection.key, .noError), fate: fate)
         }
         place = .open(number)
         send(head)
@@ -160,6 +161,7 @@ extension HTTP2Stream {
     }
 
     private func complete(_ trailers: HTTPFields?) {
+        connection.hasAnswered = true
         guard !isPaused else {
             ending = .complete(trailers: trailers)
             return

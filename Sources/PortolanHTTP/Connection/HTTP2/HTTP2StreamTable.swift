@@ -13,6 +13,9 @@ struct HTTP2StreamTable {
         index(of: number).map { entries[$0].stream }
     }
 
+    /// Whether one has this number or a lower one.
+    func hasAny(upTo number: Int32) -> Bool { entries.first.map { $0.number <= number } ?? false }
+
     @discardableResult
     mutating func remove(_ number: Int32) -> HTTP2Stream? {
         index(of: number).map { entries.remove(at: $0).stream }
