@@ -163,6 +163,7 @@ extension HTTP2AnswerRow {
         row("a frame that is too large", [F.frame(0, stream: 1, [UInt8](repeating: 0, count: 16385))], .connectionFails(.badResponse, 6)),
         row("settings of a wrong size", [F.frame(4, [1, 2, 3])], .connectionFails(.badResponse, 6)),
         row("a window of 2^31", [F.settings([(4, 0x8000_0000)])], .connectionFails(.badResponse, 3)),
+        row("settings that turn pushes on", [F.settings([(2, 1)])], .connectionFails(.badResponse, 1)),
         row("a window that overflows", [F.windowUpdate(0x7FFF_FFFF, stream: 0)], .connectionFails(.badResponse, 3)),
         row("a push", [F.frame(5, flags: 4, stream: 1, F.number(2) + F.fields([(":method", "GET")]))], .connectionFails(.badResponse, 1)),
         row("padding beyond the frame", [F.headers([ok]), F.frame(0, flags: 8, stream: 1, [9, 1])], .connectionFails(.badResponse, 1)),

@@ -70,6 +70,8 @@ import Testing
         guard case .connectionFails(let code, let number) = row.outcome else { return }
         #expect(exchange.error?.code == code)
         #expect(exchange.endCount == 1)
+        // It may have been a response that could not be read: the server has seen the request.
+        #expect(exchange.fate.map { if case .seen = $0 { true } else { false } } == true)
         #expect(server.goAwayCode == number)
         #expect(!server.channel.isActive)
         #expect(server.connection.room == 0)

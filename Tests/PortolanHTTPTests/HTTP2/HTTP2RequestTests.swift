@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import NIOEmbedded
 import NIOHPACK
 import PortolanCore
 import Testing
@@ -49,6 +50,37 @@ import Testing
         let exchange = try RecordingExchange(fields: [.te: value])
         #expect(try sent(exchange).isEmpty)
         #expect(exchange.events == [.failed(.badRequest)])
+    }
+
+    /// SwiftNIO sends no CONTINUATION frames: what does not fit in one frame can't be sent (RFC 9113 §4.2).
+    @Test(arguments: ["~", "0"]) func aRequestWithTooLargeAHeadFailsAlone(_ character: String) throws {
+        let server = try EmbeddedServer()
+        let other = try RecordingExchange()
+        server.start(other)
+        let name = try #require(HTTPField.Name("x-large"))
+        let large = try RecordingExchange(fields: [name: String(repeating: character, count: 30_000)])
+        server.start(large)
+        #expect(large.error?.code == .limitExceeded)
+        #expect(large.error?.message.hasPrefix("the header fields of the request take ") == true, "\(String(describing: large.error))")
+        #expect(large.error?.remedy == .useHTTP1)
+        #expect(server.channel.isActive && server.frames.count { $0.type == 1 } == 1)
+        server.send(ServerFrames.headers([(":status", "200")], ends: true))
+        #expect(other.events.last == .end)
+        let next = try RecordingExchange()
+        server.start(next)
+        server.send(ServerFrames.headers([(":status", "200")], stream: 3, ends: true))
+        #expect(next.events.last == .end)
+    }
+
+    /// What Huffman coding makes small enough is sent.
+    @Test func aHeadIsMeasuredAsItIsCoded() throws {
+        let server = try EmbeddedServer()
+        let name = try #require(HTTPField.Name("x-large"))
+        let exchange = try RecordingExchange(fields: [name: String(repeating: "0", count: 24_000)])
+        server.start(exchange)
+        // Five bits each.
+        #expect(server.frames.first { $0.type == 1 }.map { $0.payload.count >= 15_000 } == true)
+        #expect(exchange.events == [.requestSent])
     }
 
     @Test func repeatedFieldsStayRepeated() throws {

@@ -286,6 +286,20 @@ struct HTTP2ResendTests {
         #expect(server.requestCount == count)
     }
 
+    /// A response frame that can't be decoded shows that the server has seen the request (RFC 9110 §9.2.2).
+    @Test(arguments: [HTTPRequest.Method.get, .put]) func aResponseThatCannotBeReadIsFinal(_ method: HTTPRequest.Method) async throws {
+        let server = try HostileServer(whole: { arrival in
+            arrival.number == 0
+                ? F.headers(Self.ok, stream: arrival.stream, ends: true)
+                : F.frame(1, flags: 5, stream: arrival.stream, [0xFF, 0x80, 0x80, 0x01])
+        })
+        let loader = Loader.http()
+        #expect(await Self.load(try Self.request(server, .get), on: loader).error == nil)
+        let delegate = await Self.load(try Self.request(server, method), on: loader)
+        #expect(delegate.error?.code == .badResponse)
+        #expect(server.requestCount == 2)
+    }
+
     @Test(arguments: [0, 1, 2, 8, 11]) func aResetWithAnotherCodeIsFinal(_ code: Int) async throws {
         let server = try HostileServer(whole: { F.reset(code, stream: $0.stream) })
         let delegate = await Self.load(try Self.request(server, .get))

@@ -252,6 +252,12 @@ extension HTTP2Connection {
 
     private func heed(_ settings: HTTP2Settings) {
         isGreeted = true
+        // RFC 9113 §6.5.2
+        if let push = settings.last(where: { $0.parameter == .enablePush }), push.value != 0 {
+            send(.goAway(lastStreamID: .rootStream, errorCode: .protocolError, opaqueData: nil), on: 0)
+            context?.flush()
+            return failed(NIOHTTP2Errors.invalidSetting(setting: push))
+        }
         guard let limit = settings.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         let hadRoom = room > 0
         streamLimit = limit
@@ -299,7 +305,9 @@ extension HTTP2Connection {
         }
         retire()
         state = .closing
-        failStreams(above: 0, .http2(error, code, from: key, isGreeted: isGreeted))
+        // What could not be read may have been a response: the server has seen the request.
+        let isBreach = HTTP2Breach(error, code) != nil
+        failStreams(above: 0, .http2(error, code, from: key, isGreeted: isGreeted), fate: isBreach ? .seen : nil)
         context?.close(promise: nil)
     }
 

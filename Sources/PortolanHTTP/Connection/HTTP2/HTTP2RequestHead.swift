@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import NIOCore
 import NIOHPACK
 import PortolanCore
 
@@ -29,6 +30,29 @@ struct HTTP2RequestHead {
         for field in request.fields { try take(field) }
         if case .length(let length) = request.framing { add("content-length", String(length), .nonIndexable) }
         if let urgency = Self.urgency(of: request) { add("priority", urgency) }
+    }
+
+    /// The largest field section that one frame holds with every server (RFC 9113 §4.2): SwiftNIO sends no CONTINUATION frames.
+    private static let mostBytes = 1 << 14
+    /// The most that Huffman coding makes of an octet (RFC 7541, appendix B): 30 bits.
+    private static let mostGrowth = 4
+
+    /// - Throws: ``LoadError/Code/limitExceeded`` where the fields can't be sent.
+    func checkSize() throws(LoadError) {
+        guard byteCount * Self.mostGrowth > Self.mostBytes else { return }
+        // As the connection codes them, or a little larger: it knows some of the fields already.
+        var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
+        var coded = ByteBuffer()
+        do { try encoder.encode(headers: block, to: &coded) } catch {
+            let message = "the header fields of the request can't be coded for HTTP/2"
+            throw LoadError(.badRequest, message: message, remedy: .useHTTP1, cause: error)
+        }
+        guard coded.readableBytes > Self.mostBytes else { return }
+        throw LoadError(
+            .limitExceeded,
+            message: "the header fields of the request take \(coded.readableBytes) bytes, and over HTTP/2 at most \(Self.mostBytes) "
+                + "are sent: send fewer or shorter ones",
+            remedy: .useHTTP1)
     }
 
     private func check(_ method: HTTPRequest.Method, _ target: [String]) throws(LoadError) {

@@ -82,6 +82,7 @@ extension HTTP2Stream: ExchangeCarrier {
         let head: HTTP2RequestHead
         do throws(LoadError) {
             head = try HTTP2RequestHead(exchange.outgoing)
+            try head.checkSize()
         } catch {
             leave()
             return fail(error, fate: .seen)
