@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
 import PortolanFile
 import PortolanTestSupport
 import Synchronization
 import Testing
+
+@testable import PortolanCore
 
 /// Loads whose delegates hold the threads on which files are read.
 @Suite(.timeLimit(.minutes(2))) struct FileThreadsTests {
@@ -37,6 +38,40 @@ import Testing
             #expect(delegate.text == "outer")
         }
         #expect(counts.withLock { $0 } == [5, 5, 5, 5])
+    }
+
+    /// A load that has a thread, or has paused, does not wait for one, however many others do.
+    @Test func onlyALoadThatWaitsForAThreadSaysSo() async throws {
+        let loader = loader(files.handler)
+        let barrier = Barrier(count: 4)
+        let isOpen = Monitor(false)
+        let pausing = RecordingDelegate { event, _ in
+            guard case .response = event else { return .keepGoing }
+            return .pause
+        }
+        let paused = loader.task(for: try Request(files.url(of: "outer")), delegate: pausing)
+        paused.resume()
+        while pausing.events.isEmpty { await Task.yield() }
+        let holders = (0..<4).map { _ in
+            RecordingDelegate { event, _ in
+                guard case .response = event else { return .keepGoing }
+                barrier.arrive()
+                isOpen.wait { $0 ? () : nil }
+                return .keepGoing
+            }
+        }
+        let request = try Request(files.url(of: "outer"))
+        let tasks = holders.map { loader.task(for: request, delegate: $0) }
+        for task in tasks { task.resume() }
+        await barrier.passed()
+        let waiting = loader.task(for: request, delegate: RecordingDelegate())
+        waiting.resume()
+        #expect(waiting.stallReason?.contains("all 4 threads for files") == true)
+        #expect(([paused] + tasks).allSatisfy { $0.stallReason == nil })
+        waiting.cancel()
+        paused.cancel()
+        isOpen.signalling { $0 = true }
+        for holder in holders { await holder.ended() }
     }
 
     @Test func aTimeOutSaysWhoHoldsTheThreads() async throws {

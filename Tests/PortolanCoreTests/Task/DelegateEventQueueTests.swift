@@ -102,4 +102,45 @@ import Testing
         task.resume()
         #expect(delegate.error?.code == .limitExceeded)
     }
+
+    /// News of loads inside wait, too, while the delegate is in a call that does not return.
+    @Test func aLoadWithTooManyWaitingNewsOfLoadsInsideFails() throws {
+        let outer = ManualHandler(schemes: .only(["outer"]))
+        let inner = StubHandler(schemes: .only(["inner"])) { _ in .text("x") }
+        let count = Mutex(0)
+        let delegate = RecordingDelegate { event, _ in
+            guard case .response = event, let load = outer.loads.first, let request = try? Request("inner:1") else { return .keepGoing }
+            while load.calls == [.start], count.withLock({ $0 }) < 100_000 {
+                load.client.makeNestedLoad(for: request, client: RecordingClient()).startLoading()
+                count.withLock { $0 += 1 }
+            }
+            return .keepGoing
+        }
+        loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate).resume()
+        let load = try #require(outer.loads.first)
+        #expect(load.respond() == .stopped)
+        #expect(delegate.error?.code == .limitExceeded)
+        #expect(delegate.error?.message.contains("\(DelegateEventQueue.mostEvents) events") == true)
+        // Each begins and ends.
+        #expect(count.withLock { $0 } == DelegateEventQueue.mostEvents / 2 + 1)
+    }
+
+    /// What the metrics have no room for, a slow delegate need not keep.
+    @Test func stepsBeyondTheRoomOfTheMetricsAreNotTold() throws {
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate()
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(handler.loads.first)
+        for _ in 0..<5000 { load.client.didReach(.connected) }
+        let most = task.metrics.steps.count
+        #expect(most < 5000 && delegate.events.count == most)
+        // Nor does it end for them.
+        task.suspend()
+        for _ in 0..<2 * DelegateEventQueue.mostEvents { load.client.didReach(.connected) }
+        task.resume()
+        load.respond()
+        load.finish()
+        #expect(delegate.error == nil && delegate.events.count == most + 2)
+    }
 }

@@ -193,6 +193,32 @@ struct WaitForDataTests {
         }
     }
 
+    /// HTTP/2 and TLS have the loops of SwiftNIO.
+    @Test(arguments: [false, true]) func aWaitOnTheLoopOfASharedOrSecureConnectionFailsAtOnce(_ isSecure: Bool) async throws {
+        let shared = try HostileServer(whole: { arrival in
+            ServerFrames.headers([(":status", "200")], stream: arrival.stream)
+                + ServerFrames.data("yes", stream: arrival.stream, ends: true)
+        })
+        let secure = try await SecureServer("good")
+        let loader = isSecure ? try SecureLoads().loader : .http()
+        let request = isSecure ? try Request(secure.url) : try shared.request()
+        let inner = Mutex<[LoadError.Code?]>([])
+        let delegate = RecordingDelegate { event, _ in
+            guard case .response = event else { return .keepGoing }
+            do throws(LoadError) {
+                _ = try loader.waitForData(for: request)
+                inner.withLock { $0.append(nil) }
+            } catch {
+                inner.withLock { $0.append(error.code) }
+            }
+            return .keepGoing
+        }
+        loader.task(for: request, delegate: delegate).resume()
+        await delegate.ended()
+        #expect(delegate.error == nil && inner.withLock { $0 } == [.noResources])
+        try await secure.stop()
+    }
+
     // MARK: Connections that end
 
     @Test(arguments: [HTTPRequest.Method.get, .post]) func aConnectionThatTheServerClosedIdleIsNotUsed(_ method: HTTPRequest.Method)
