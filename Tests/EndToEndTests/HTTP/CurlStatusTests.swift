@@ -200,9 +200,10 @@ import Testing
     /// Where the two differ, as the table "Where they do not" in command-line.md says.
     struct Difference: Sendable, CustomTestStringConvertible {
         let row: Row
-        let curl: Int32
+        /// One of them: curl has two for one condition where its look-up is quick or slow.
+        let curl: [Int32]
 
-        init(_ status: Int32, curl: Int32, _ name: String, _ condition: @escaping @Sendable (Program, TestServers) throws -> Condition) {
+        init(_ status: Int32, curl: [Int32], _ name: String, _ condition: @escaping @Sendable (Program, TestServers) throws -> Condition) {
             (row, self.curl) = (Row(status, name, condition), curl)
         }
 
@@ -210,25 +211,25 @@ import Testing
     }
 
     static let differences = [
-        Difference(8, curl: 0, "a coding behind chunked") { _, _ in
+        Difference(8, curl: [0], "a coding behind chunked") { _, _ in
             try answering("200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n2\r\nok\r\n0\r\n\r\n")
         },
-        Difference(5, curl: 6, "a SOCKS proxy's name that is not found") { _, _ in
+        Difference(5, curl: [5, 6], "a SOCKS proxy's name that is not found") { _, _ in
             Condition(arguments: ["-x", "socks5://nosuch.invalid:1080", "http://127.0.0.1/"])
         },
-        Difference(26, curl: 0, "a file for -d that is not there") { _, _ in
+        Difference(26, curl: [0], "a file for -d that is not there") { _, _ in
             try answering("200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok", "-d", "@/nosuch-file")
         },
-        Difference(56, curl: 35, "a proxy that sends bytes behind its answer to CONNECT") { _, _ in
+        Difference(56, curl: [35], "a proxy that sends bytes behind its answer to CONNECT") { _, _ in
             try proxy("http", [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\n\r\nbehind it"), .halfClose], to: "https://h.test/")
         },
-        Difference(47, curl: 0, "a redirect with an empty Location") { _, _ in
+        Difference(47, curl: [0], "a redirect with an empty Location") { _, _ in
             try serving([
                 .forever([.receiveHead, .send(text: "HTTP/1.1 302 Found\r\nLocation: \r\nContent-Length: 0\r\n\r\n")])
             ])
         },
-        Difference(3, curl: 6, "a host with a malformed percent escape") { _, _ in Condition(arguments: ["http://exa%mple/"]) },
-        Difference(33, curl: 0, "a 416 to a download that goes on") { _, _ in
+        Difference(3, curl: [6], "a host with a malformed percent escape") { _, _ in Condition(arguments: ["http://exa%mple/"]) },
+        Difference(33, curl: [0], "a 416 to a download that goes on") { _, _ in
             try answering("416 No\r\nContent-Range: bytes */2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "-C", "5")
         },
     ]
@@ -238,7 +239,7 @@ import Testing
         let condition = try difference.row.condition(program, servers)
         defer { withExtendedLifetime(condition) {} }
         let (curl, outcome) = try run(condition)
-        #expect(curl.status == difference.curl, "curl: \(curl.errors)")
+        #expect(difference.curl.contains(curl.status), "curl: \(curl.errors)")
         #expect(outcome.status == difference.row.status, "portolan: \(outcome.errors)")
     }
 
