@@ -20,9 +20,13 @@ package struct SHA256: Sendable {
 
     /// The digest of `message`, in lower-case hexadecimal.
     package static func hexadecimal(of message: [UInt8]) -> String {
+        digest(of: message).text
+    }
+
+    package static func digest(of message: [UInt8]) -> SHA256Digest {
         var hash = SHA256()
         hash.update(message)
-        return hash.finalize().text
+        return hash.finalize()
     }
 
     package mutating func update(_ bytes: [UInt8]) {

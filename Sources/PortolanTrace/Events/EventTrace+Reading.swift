@@ -34,7 +34,7 @@ private struct LoadReading {
     /// How many bytes of body the current exchange has so far.
     private var byteCount = 0
     /// The request that a redirect led to, until another event shows that it was made.
-    private var successor: (method: HTTPRequest.Method, url: URLRecord, start: Duration)?
+    private var successor: (method: HTTPRequest.Method, url: URLRecord, bodyLength: Int64?, start: Duration)?
 
     init(began: Double) { self.began = began }
 
@@ -71,6 +71,7 @@ private struct LoadReading {
         let method = try event.required("method")
         guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is no method") }
         var exchange = Exchange(name, try event.required("url").url(), began: began + time / .seconds(1))
+        exchange.bodyLength = try event["bodyBytes"]?.count().map(Int64.init)
         if let body = event["body"] { exchange.note(sent: .bytes(try body.base64())) }
         if let digest = event["bodySHA256"] { exchange.note(sent: try digest.largeBody(of: event["bodyBytes"])) }
         begin(exchange, at: time)
@@ -82,8 +83,10 @@ private struct LoadReading {
 
     /// The exchange that an event belongs to.
     private mutating func open(for event: Place) throws(Place.Problem) {
-        if let (method, url, start) = successor {
-            begin(Exchange(method, url, began: began + start / .seconds(1)), at: start)
+        if let (method, url, bodyLength, start) = successor {
+            var exchange = Exchange(method, url, began: began + start / .seconds(1))
+            exchange.bodyLength = bodyLength
+            begin(exchange, at: start)
         }
         guard current != nil else { throw event.problem("stands where no load has begun, or after its end") }
     }
@@ -108,7 +111,8 @@ private struct LoadReading {
         exchange.note(.redirect(to: target, response), at: max(.zero, time - start))
         exchanges.append(exchange)
         let next = Request(url: exchange.url, method: exchange.method).redirected(to: target, status: response.status)
-        (current, successor) = (nil, (next.method, target, time))
+        // What turns to GET sends nothing.
+        (current, successor) = (nil, (next.method, target, next.method == exchange.method ? exchange.bodyLength : 0, time))
     }
 
     private mutating func noteInterim(_ event: Place, at time: Duration) throws(Place.Problem) {

@@ -40,10 +40,8 @@ package enum EventTrace {
             .init(name: "handler", value: .null),
         ]
         if let body = exchange.body { members.append(.init(name: "body", value: .string(Data(body).base64EncodedString()))) }
-        if let digest = exchange.bodyDigest {
-            members.append(.init(name: "bodyBytes", value: .count(exchange.bodyLength)))
-            members.append(.init(name: "bodySHA256", value: .string(digest.text)))
-        }
+        members.append(.init(name: "bodyBytes", value: .count(exchange.bodyLength)))
+        if let digest = exchange.bodyDigest { members.append(.init(name: "bodySHA256", value: .string(digest.text))) }
         return .object(members)
     }
 

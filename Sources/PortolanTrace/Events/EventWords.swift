@@ -15,7 +15,10 @@ package enum EventWords {
     }
 
     package static func started(_ request: Request, handler: String?) -> JSONValue {
-        ["url": .string(request.url.redacted), "method": .string(request.method.rawValue), "handler": .text(handler)]
+        [
+            "url": .string(request.url.redacted), "method": .string(request.method.rawValue), "handler": .text(handler),
+            "bodyBytes": .count(request.body.map(\.length) ?? 0),
+        ]
     }
 
     package static func redirect(to url: URLRecord, _ response: Response) -> JSONValue {

@@ -53,8 +53,15 @@ extension HTTPArchive {
         let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because nothing is played by it
         var exchange = Exchange(method, try text.url(), began: began)
         exchange.fields = try request.fields(isOwn: isOwn)
+        // `try?` because a size that is none says nothing of the body.
+        exchange.bodyLength = (try? request["bodySize"]?.count()).map(Int64.init)
         if let digest = request["_bodySHA256"] { exchange.note(sent: try digest.largeBody(of: request["bodySize"])) }
-        guard let data = request["postData"], let sent = data["text"] else { return exchange }
+        guard let data = request["postData"] else { return exchange }
+        guard let sent = data["text"] else {
+            // A body was sent, as parameters that are not compared.
+            if exchange.bodyLength == 0 { exchange.bodyLength = nil }
+            return exchange
+        }
         let bytes = try sent.bytes(encoding: data["_encoding"] ?? data["encoding"])
         // What stands for bytes that are no text can't be told from others.
         if !(try sent.text()).contains("\u{FFFD}") { exchange.body = bytes }

@@ -37,7 +37,7 @@ package struct Exchange: Sendable {
     package var body: [UInt8]?
     /// How many bytes were sent; `nil`: not known.
     package var bodyLength: Int64? = 0
-    /// Of a body that is too large to be recorded.
+    /// Of a body that is too large to be recorded, or for which its file has no room.
     package var bodyDigest: SHA256Digest?
     /// Seconds since 1970.
     package var began: Double
@@ -75,10 +75,14 @@ package struct Exchange: Sendable {
         }
     }
 
-    /// The exchange without the bytes of bodies: how many there were is left, so that it counts as recorded in part.
+    /// The exchange without the bytes of bodies. Their numbers are left, so that it counts as recorded in part, and the digest of what was sent, so that
+    /// it is told from other requests.
     package var withoutBodies: Exchange {
         var exchange = self
-        exchange.body = nil
+        if let body {
+            exchange.note(sent: .large(length: Int64(body.count), SHA256.digest(of: body)))
+            exchange.body = nil
+        }
         exchange.moments = moments.map { moment in
             if case .data(_, let count) = moment.event { Moment(.data([], count: count), at: moment.time) } else { moment }
         }

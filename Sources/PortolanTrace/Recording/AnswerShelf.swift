@@ -34,7 +34,11 @@ struct AnswerShelf {
 
     /// Whether what a request sends decides which answer it gets.
     func comparesBody(of request: Request) -> Bool {
-        indices(request.method, request.url).contains { exchanges[$0].body != nil || exchanges[$0].bodyDigest != nil }
+        let hasUnknownLength = request.body != nil && request.body?.length == nil
+        return indices(request.method, request.url).contains { index in
+            let recorded = exchanges[index]
+            return recorded.body != nil || recorded.bodyDigest != nil || (hasUnknownLength && recorded.bodyLength != nil)
+        }
     }
 
     /// - Parameter wholeOnly: an answer that is not whole is none, nor is a failure, which may have passed.
@@ -67,8 +71,10 @@ struct AnswerShelf {
                 .bytes(bytes)
             } else if let digest = exchange.bodyDigest {
                 .large(length: exchange.bodyLength ?? 0, digest)
+            } else if exchange.bodyLength == 0 {
+                .bytes([])
             } else {
-                .unread(length: nil)
+                .unread(length: exchange.bodyLength)
             }
         return same(exchange.method, exchange.url, exchange.fields, sent).map { exchanges[$0] }
     }
@@ -77,16 +83,29 @@ struct AnswerShelf {
     private func same(_ method: HTTPRequest.Method, _ url: URLRecord, _ fields: HTTPFields, _ sent: SentBody) -> [Int] {
         let found = indices(method, url)
         guard case .bytes(let bytes) = sent else { return found.filter { Self.isSame(exchanges[$0], sent) } }
-        let redacted = found.contains { exchanges[$0].body != nil } ? Redaction().sentBody(bytes, of: fields) : bytes
-        return found.filter { Self.isSame(exchanges[$0], sent) || exchanges[$0].body == redacted }
+        let hasDigests = found.contains { exchanges[$0].body == nil && exchanges[$0].bodyDigest != nil }
+        // As it is, and as a recording without secrets has it.
+        var forms = [bytes]
+        if hasDigests || found.contains(where: { exchanges[$0].body != nil }) {
+            let redacted = Redaction().sentBody(bytes, of: fields)
+            if redacted != bytes { forms.append(redacted) }
+        }
+        let digests = hasDigests ? forms.map(SHA256.digest(of:)) : []
+        return found.filter { index in
+            let recorded = exchanges[index]
+            if let body = recorded.body { return forms.contains(body) }
+            if let digest = recorded.bodyDigest { return digests.contains(digest) }
+            return Self.isSame(recorded, sent)
+        }
     }
 
     private static func isSame(_ recorded: Exchange, _ sent: SentBody) -> Bool {
         switch sent {
-        case .bytes(let bytes): recorded.body.map { $0 == bytes } ?? (recorded.bodyDigest == nil)
-        // Where neither the bytes nor a digest were recorded, nothing is known of them.
-        case .large(_, let digest): recorded.body == nil && (recorded.bodyDigest ?? digest) == digest
-        case .unread(let length?): recorded.bodyLength == length || recorded.isBodyLengthUnknown
+        case .large(_, let digest) where recorded.bodyDigest != nil: recorded.bodyDigest == digest
+        // The length alone decides where the bytes of one of them are not known.
+        case .bytes(let bytes): recorded.mayHaveLength(Int64(bytes.count))
+        case .large(let length, _): recorded.body == nil && recorded.mayHaveLength(length)
+        case .unread(let length?): recorded.mayHaveLength(length)
         case .unread(nil): true
         }
     }
@@ -121,9 +140,9 @@ struct AnswerShelf {
 }
 
 extension Exchange {
-    /// Whether what was sent may have had another length than what is recorded of it.
-    fileprivate var isBodyLengthUnknown: Bool {
-        guard let body else { return bodyDigest == nil }
-        return String(decoding: body, as: UTF8.self).contains(Redaction.marker)
+    /// Whether a body of this length may have been sent. A body that is recorded without its secrets may have had another length.
+    fileprivate func mayHaveLength(_ length: Int64) -> Bool {
+        guard let bodyLength, bodyLength != length else { return true }
+        return length > 0 && body.map { String(decoding: $0, as: UTF8.self).contains(Redaction.marker) } ?? false
     }
 }

@@ -28,7 +28,8 @@ final class ReplayLoad: ProtocolLoad {
     }
 
     func startLoading() {
-        guard handler.needsBody(of: request) else { return start(sending: .unread(length: nil)) }
+        guard let body = request.body else { return start(sending: .bytes([])) }
+        guard handler.needsBody(of: request) else { return start(sending: .unread(length: body.length)) }
         BodyCollector.collect(request.body) { [self] sent in start(sending: sent) }
     }
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanTrace
+
+/// Which recorded request a request is: what is known of both bodies decides.
+@Suite(.timeLimit(.minutes(2))) struct SentBodyTests {
+    private func exchange(_ body: Body?, _ answer: String = "answer") throws -> Exchange {
+        var request = try Request("http://h/", method: .post, body: body)
+        request.fields[.contentType] = "application/x-www-form-urlencoded"
+        var exchange = Exchange(request, began: 0)
+        if body != nil { exchange.note(sent: BodyCollector.contents(of: body)) }
+        exchange.note(.response(Response(url: exchange.url, status: .ok)), at: .zero)
+        exchange.note(.data(Array(answer.utf8), count: answer.utf8.count), at: .zero)
+        exchange.note(.finished, at: .zero)
+        return exchange
+    }
+
+    private func outcome(_ body: Body?, from recording: Recording) throws -> String {
+        var request = try Request("http://h/", method: .post, body: body)
+        request.fields[.contentType] = "application/x-www-form-urlencoded"
+        let delegate = RecordingDelegate()
+        loader(ReplayHandler(recording), StubHandler { _ in .text("") }).task(for: request, delegate: delegate).resume()
+        return delegate.error?.code.description ?? delegate.text
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil, true), (nil, "", true), ("", nil, true), (nil, "abc", false), ("abc", nil, false), ("abc", "abc", true),
+            ("abc", "abd", false), ("password=x", "password=another", true), ("password=x", nil, false), ("password=x", "", false),
+        ] as [(String?, String?, Bool)], Recording.Form.allCases)
+    func aRequestIsTheSameInItsBody(row: (recorded: String?, sent: String?, isSame: Bool), form: Recording.Form) throws {
+        var recording = Recording()
+        recording.add(try exchange(row.recorded.map { .text($0) }))
+        let read = try Recording(parsing: recording.bytes(as: form))
+        #expect(try outcome(row.sent.map { .text($0) }, from: read) == (row.isSame ? "answer" : "notFound"))
+    }
+
+    /// Of a body for which there was no room the digest is left.
+    @Test(arguments: Recording.Form.allCases) func aBodyThatIsLeftOutIsToldFromOthers(form: Recording.Form) throws {
+        let text = "password=hidden&a=" + String(repeating: "x", count: 9000)
+        var recording = Recording()
+        recording.add(try exchange(.text(text), String(repeating: "y", count: 9000)))
+        let file = recording.file(as: form, limit: 3000)
+        #expect(file.entriesWithoutBody == 1)
+        let read = try Recording(parsing: file.bytes)
+        #expect(read.exchanges.first?.body == nil)
+        for (body, outcome) in [
+            (text, "truncated"), (text.replacing("hidden", with: "of today"), "truncated"), (text + "x", "notFound"),
+            (text.replacing("a=x", with: "a=y"), "notFound"), ("", "notFound"),
+        ] {
+            #expect(try self.outcome(.text(body), from: read) == outcome)
+        }
+        #expect(try outcome(nil, from: read) == "notFound")
+    }
+
+    /// In files that have no more than the size, as earlier releases and browsers write them.
+    @Test(
+        arguments: [
+            (#""bodySize":3"#, "abc", true), (#""bodySize":3"#, "abcd", false), (#""bodySize":3"#, nil, false),
+            (#""bodySize":0"#, nil, true),
+            (#""bodySize":0"#, "abc", false), (#""bodySize":-1"#, "abc", true), (#""bodySize":"""#, "abc", true), (#""x":0"#, "abc", true),
+            (#""bodySize":0,"postData":{"mimeType":"","params":[]}"#, "abc", true),
+        ] as [(String, String?, Bool)])
+    func theSizeAloneDecidesWhereNothingElseIsKnown(member: String, sent: String?, isSame: Bool) throws {
+        let entry = #"{"request":{"method":"POST","url":"http://h/",\#(member)},"response":{"status":200,"content":{"text":"answer"}}}"#
+        let recording = try Recording(parsing: Array(#"{"log":{"entries":[\#(entry)]}}"#.utf8))
+        #expect(try outcome(sent.map { .text($0) }, from: recording) == (isSame ? "answer" : "notFound"))
+    }
+
+    /// A redirect that keeps the method keeps the body.
+    @Test(arguments: [
+        (307, "POST", "abc", "answer"), (307, "POST", "abcd", "notFound"), (303, "GET", nil, "answer"), (303, "GET", "abc", "notFound"),
+    ])
+    func theBodyOfARedirectedRequestIsThatOfTheFirst(status: Int, method: String, sent: String?, outcome: String) throws {
+        let events = #"""
+            {"event":"started","url":"http://h/a","method":"POST","bodyBytes":3},
+            {"event":"redirect","status":\#(status),"url":"http://h/"},
+            {"event":"response","status":200},{"event":"data","bytes":6,"base64":"YW5zd2Vy"},{"event":"finished"}
+            """#
+        let recording = try Recording(parsing: Array(#"{"loads":[{"events":[\#(events)]}]}"#.utf8))
+        var request = try Request("http://h/", body: sent.map { .text($0) })
+        request.method = try #require(HTTPRequest.Method(method))
+        let delegate = RecordingDelegate()
+        loader(ReplayHandler(recording), StubHandler { _ in .text("") }).task(for: request, delegate: delegate).resume()
+        #expect((delegate.error?.code.description ?? delegate.text) == outcome)
+    }
+
+    /// What another process has recorded for another body is no answer to this one.
+    @Test func entriesForOtherBodiesAreAdded() throws {
+        var recording = Recording()
+        recording.add(try exchange(.text("abc")))
+        recording.add([try exchange(nil), try exchange(.text("abc")), try exchange(.text("abcd"))], besidesFirst: 0)
+        #expect(recording.exchanges.map(\.bodyLength) == [3, 0, 4])
+        recording = Recording()
+        recording.add(try exchange(nil))
+        recording.add([try exchange(.text("abc")), try exchange(nil)], besidesFirst: 0)
+        #expect(recording.exchanges.map(\.bodyLength) == [0, 3])
+    }
+}
