@@ -10,21 +10,23 @@ extension TracedLoad {
     /// What a recording holds of it: an exchange for each request, those that were redirected among them.
     var exchanges: [Exchange] {
         var exchanges: [Exchange] = []
-        var start = Duration.zero
+        /// When each of them begins.
+        var starts: [Duration] = []
         /// The first exchange of this try.
         var first = 0
         for happening in events {
-            let time = happening.time - start
+            let time = happening.time - (starts.last ?? .zero)
             switch (happening.occurrence, exchanges.indices.last) {
             case (.event(.started(let request, _)), _):
-                (start, first) = (happening.time, exchanges.count)
-                exchanges.append(exchange(request, at: start))
+                first = exchanges.count
+                starts.append(happening.time)
+                exchanges.append(exchange(request, at: happening.time))
             case (.event(.redirected(let request, let response)), let last?):
                 exchanges[last].note(.redirect(to: request.url, response), at: time)
-                start = happening.time
-                exchanges.append(exchange(request, at: start))
+                starts.append(happening.time)
+                exchanges.append(exchange(request, at: happening.time))
             case (.event(.metrics(let metrics, let tryStart)), _):
-                note(metrics.timings, of: &exchanges, from: first, since: tryStart)
+                note(metrics.timings, of: &exchanges, &starts, from: first, since: tryStart)
             case (_, let last?):
                 if let event = Exchange.Event(happening.occurrence) { exchanges[last].note(event, at: time) }
             case (_, nil): break
@@ -36,8 +38,11 @@ extension TracedLoad {
         return exchanges
     }
 
-    /// Gives the exchanges of a try their timings, from the last to the first, and adds those whose answer led to the same request once more.
-    private func note(_ timings: [RequestTimings], of exchanges: inout [Exchange], from first: Int, since start: Duration) {
+    /// Gives the exchanges of a try their timings, from the last to the first, and adds those whose answer led to the same request once more. The one that
+    /// such an answer belongs to begins at its end.
+    private func note(
+        _ timings: [RequestTimings], of exchanges: inout [Exchange], _ starts: inout [Duration], from first: Int, since start: Duration
+    ) {
         guard first < exchanges.count else { return }
         // Behind the exchange that a request was sent again for.
         var index = exchanges.count
@@ -48,11 +53,13 @@ extension TracedLoad {
                 exchanges[index].timings = timings
                 continue
             }
+            // Behind the first refusal of an exchange, that was found before: it begins at the end of this one.
             index = min(index, exchanges.count - 1)
             var refused = exchanges[index]
-            let end = start + (timings.end ?? timings.start)
-            refused.begin(later: start + timings.start - (.seconds(refused.began - began)))
-            exchanges[index].begin(later: end - (.seconds(exchanges[index].began - began)))
+            let (begin, end) = (start + timings.start, start + (timings.end ?? timings.start))
+            refused.began = began + begin / .seconds(1)
+            exchanges[index].begin(later: end - starts[index])
+            starts[index] = max(starts[index], end)
             refused.moments = []
             refused.note(
                 .response(Response(url: refused.url, status: refusal.status, fields: refusal.headerFields)), at: end - start - timings.start
@@ -60,6 +67,7 @@ extension TracedLoad {
             refused.note(.finished, at: refused.end)
             (refused.timings, refused.wasRepeated) = (timings, true)
             exchanges.insert(refused, at: index)
+            starts.insert(begin, at: index)
         }
     }
 
