@@ -30,7 +30,10 @@ struct PartialFile: Sendable {
         self.collision = collision
         self.isPrivate = isPrivate
         let kind = FileSystem.kind(at: finalPath)
-        guard kind == nil || collision == .replaces else { throw Self.exists(target) }
+        if collision == .fails {
+            guard kind == nil else { throw Self.exists(target) }
+            guard !FileSystem.isLink(target) else { throw Self.leadsNowhere(target) }
+        }
         path = Self.temporaryPath(beside: finalPath)
         switch kind {
         case .directory, .special: throw Failure(.writeFailed, "'\(target)' is no regular file")
@@ -109,6 +112,11 @@ struct PartialFile: Sendable {
 
     static func exists(_ path: String) -> Failure {
         Failure(.writeFailed, "'\(path)' exists and is not overwritten; choose a name with -o")
+    }
+
+    private static func leadsNowhere(_ path: String) -> Failure {
+        Failure(
+            .writeFailed, "'\(path)' is a symbolic link to a file that does not exist, and is not overwritten; choose a name with -o")
     }
 
     /// A hidden name in the same folder, so that the last step is a move within one file system.

@@ -28,7 +28,6 @@ final class FileOutput: BodyOutput {
         case .remoteName(let url, let usesSuggestion):
             // A URL without a path of its own, as of a layered protocol, has no last part.
             let path = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
-            guard FileSystem.kind(at: path) == nil else { throw PartialFile.exists(path) }
             opened = try PartialFile(for: path, collision: .fails)
         }
         file.withLock { $0 = opened }
