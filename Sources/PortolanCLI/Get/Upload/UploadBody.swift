@@ -25,7 +25,12 @@ enum UploadBody {
     private static func part(_ argument: String, until end: Duration?) throws(Failure) -> Body {
         guard argument.hasPrefix("@") else { return .text(argument) }
         let path = String(argument.dropFirst())
-        if path != "-", case .regular = FileSystem.kind(at: path) { return try regularFile(path) }
+        if path != "-" {
+            switch FileSystem.kind(at: path) {
+            case .regular, .directory: return try regularFile(path)
+            case .special, nil: break
+            }
+        }
         let body: Body?
         do throws(SystemError) {
             let file = path == "-" ? Descriptor.standardInput : try FileSystem.openForReading(path)
@@ -49,6 +54,9 @@ enum UploadBody {
     }
 
     private static func regularFile(_ path: String) throws(Failure) -> Body {
+        if FileSystem.kind(at: path) == .directory {
+            throw Failure(.uploadFailed, "'\(path)' is a directory, and only a file can be sent; name a file in it")
+        }
         do throws(LoadError) {
             return try .file(path: path)
         } catch {

@@ -62,6 +62,12 @@ import Testing
         try source.close()
     }
 
+    @Test func aFolderIsNotSent() {
+        let failure = Failure(.uploadFailed, "'.' is a directory, and only a file can be sent; name a file in it")
+        #expect(throws: failure) { try UploadBody.file(".") }
+        #expect(throws: failure) { try UploadBody.form(of: ["@."]) }
+    }
+
     @Test(arguments: [
         ("http://h/dir/", "a/b c?.txt", "http://h/dir/b%20c%3F.txt"), ("http://h/", "x", "http://h/x"), ("http://h/f", "x", "http://h/f"),
         ("http://h/dir/?q", "x", "http://h/dir/?q"), ("http://h/", "-", "http://h/"), ("http://h/", "..", "http://h/"),
