@@ -7,7 +7,7 @@ struct CommandOrigin: Equatable {
         case checkout(String)
         /// Installed below this folder, with the headers.
         case installed(prefix: String)
-        /// Neither was found: pkg-config has to know.
+        /// Neither was found.
         case elsewhere
     }
 
@@ -24,6 +24,15 @@ struct CommandOrigin: Equatable {
         case .elsewhere: return nil
         }
         return Self.isFile("\(folder)/Package.swift") ? folder : nil
+    }
+
+    /// How a compiler finds the headers, in a Makefile. `nil` where there are none.
+    var headerFlags: String? {
+        switch source {
+        case .checkout(let folder): "-I'\(folder)/Sources/CPortolan/include'"
+        case .installed(let prefix): #"$(shell PKG_CONFIG_PATH="$$PKG_CONFIG_PATH:\#(prefix)/lib/pkgconfig" pkg-config --cflags portolan)"#
+        case .elsewhere: nil
+        }
     }
 
     static var current: Self { Self(executable: FileSystem.resolved("/proc/self/exe")) }

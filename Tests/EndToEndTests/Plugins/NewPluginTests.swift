@@ -100,8 +100,8 @@ import Testing
     }
 
     /// A copy of the command alone has neither headers nor a kit.
-    @Test func aCommandWithoutAKitSaysWhatIsNeeded() throws {
-        let made = try program.runScript("mkdir bin && cp \"$portolan\" bin/ && bin/portolan new plugin hello --language swift")
+    @Test(arguments: ["c", "swift"]) func aCommandWithoutAKitSaysWhatIsNeeded(language: String) throws {
+        let made = try program.runScript("mkdir bin && cp \"$portolan\" bin/ && bin/portolan new plugin hello --language \(language)")
         #expect(made.status == 105 && made.errors.count == 1 && made.errors.first?.contains("make install") == true, "\(made.errors)")
         #expect(try program.files == ["bin"])
     }

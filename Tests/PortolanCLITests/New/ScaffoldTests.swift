@@ -79,10 +79,15 @@ import Testing
             let failure = #expect(throws: Failure.self) { try Scaffold(name, in: .swift, from: origin) }
             #expect(failure?.status == .notOffered)
             #expect(failure?.message?.contains("make install") == true)
-            for language in [PluginLanguage.c, .binding] {
-                let files = try Scaffold(name, in: language, from: origin).files
-                #expect(!files.contains { $0.text.contains("example.org/portolan") })
-            }
+            let files = try Scaffold(name, in: .binding, from: origin).files
+            #expect(!files.contains { $0.text.contains("example.org/portolan") })
+        }
+    }
+
+    @Test func withoutHeadersNoPluginInCIsWritten() throws {
+        for executable in [nil, folder.path(of: "portolan")] {
+            let failure = #expect(throws: Failure.self) { try Scaffold(name, in: .c, from: CommandOrigin(executable: executable)) }
+            #expect(failure?.status == .notOffered && failure?.message?.contains("make install") == true)
         }
     }
 
@@ -101,7 +106,7 @@ import Testing
 
     @Test func whatExistsIsLeftAsItIs() throws {
         try folder.write([1], to: "old/Makefile")
-        let scaffold = try Scaffold(name, in: .c, from: CommandOrigin(executable: nil))
+        let scaffold = try Scaffold(name, in: .binding, from: CommandOrigin(executable: nil))
         let path = folder.path(of: "old")
         let problem = "'\(path)' exists and is not overwritten; choose another name, or another folder to run this in"
         #expect(throws: Failure(.writeFailed, problem)) { try scaffold.write(to: path) }

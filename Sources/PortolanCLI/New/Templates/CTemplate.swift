@@ -4,6 +4,8 @@
 struct CTemplate {
     let name: PluginName
     let origin: CommandOrigin
+    /// As ``CommandOrigin/headerFlags`` has them.
+    let headerFlags: String
 
     var files: [Scaffold.File] {
         [
@@ -22,14 +24,6 @@ struct CTemplate {
         ]
     }
 
-    private var flags: String {
-        switch origin.source {
-        case .checkout(let folder): "-I'\(folder)/Sources/CPortolan/include'"
-        case .installed(let prefix): #"$(shell PKG_CONFIG_PATH="$$PKG_CONFIG_PATH:\#(prefix)/lib/pkgconfig" pkg-config --cflags portolan)"#
-        case .elsewhere: "$(shell pkg-config --cflags portolan)"
-        }
-    }
-
     private var makefile: String {
         """
         # make: builds \(name.scheme).so beside its manifest.  make test: loads URLs through it.
@@ -41,7 +35,7 @@ struct CTemplate {
         # Libraries that the plugin calls, such as -lz.
         LDLIBS ?=
         # Where the headers are, and which command the test runs.
-        PORTOLAN_CFLAGS ?= \(flags)
+        PORTOLAN_CFLAGS ?= \(headerFlags)
         PORTOLAN ?= \(origin.command)
 
         \(name.scheme).so: \(name.scheme).c Makefile

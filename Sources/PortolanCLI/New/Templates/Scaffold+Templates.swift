@@ -3,20 +3,15 @@
 import Portolan
 
 extension Scaffold {
-    /// - Throws: where a plugin in Swift is asked for and the kit is missing.
+    /// - Throws: where what a plugin in this language is built with is missing.
     init(_ name: PluginName, in language: PluginLanguage, from origin: CommandOrigin) throws(Failure) {
         let own: [File]
         switch language {
-        case .c: own = CTemplate(name: name, origin: origin).files
+        case .c:
+            guard let flags = origin.headerFlags else { throw Self.missing("C", "headers") }
+            own = CTemplate(name: name, origin: origin, headerFlags: flags).files
         case .swift:
-            guard let kit = origin.kit else {
-                throw Failure(
-                    .notOffered,
-                    """
-                    a plugin in Swift is built with the kit of a checkout or of an installation, and this command belongs to neither; \
-                    use the command that 'make build' or 'make install' made, in a folder without quotes, colons, '$' or '#' in its path
-                    """)
-            }
+            guard let kit = origin.kit else { throw Self.missing("Swift", "kit") }
             own = SwiftTemplate(name: name, origin: origin, kit: kit).files
         case .binding: own = BindingTemplate(name: name, origin: origin).files
         }
@@ -26,6 +21,15 @@ extension Scaffold {
                 File(path: Template.schemaName, text: PluginManifest.schema),
                 File(path: ".gitignore", text: ".build/\n*.so\n"),
             ]
+    }
+
+    private static func missing(_ language: String, _ tools: String) -> Failure {
+        Failure(
+            .notOffered,
+            """
+            a plugin in \(language) is built with the \(tools) of a checkout or of an installation, and this command belongs to neither; \
+            use the command that 'make build' or 'make install' made, in a folder without quotes, colons, '$' or '#' in its path
+            """)
     }
 }
 
