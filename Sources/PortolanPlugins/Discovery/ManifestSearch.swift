@@ -149,7 +149,8 @@ struct ManifestSearch {
         do throws(SystemCallError) {
             return try Folder.contents(of: path, atMost: PluginManifest.sizeLimit)
         } catch {
-            throw PluginProblem(path, .manifestIsValid, "the manifest can't be read: \(error)")
+            let remedy = error.kindWords == nil ? "" : "; name a plugin's folder, manifest or library"
+            throw PluginProblem(path, .manifestIsValid, "the manifest can't be read: \(error)\(remedy)")
         }
     }
 

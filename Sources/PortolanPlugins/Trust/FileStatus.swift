@@ -15,6 +15,8 @@ struct FileStatus: Equatable {
     }
 
     let kind: Kind
+    /// As in "it is a FIFO".
+    let kindWords: String
     let owner: uid_t
     let group: gid_t
     let permissions: mode_t
@@ -43,6 +45,16 @@ struct FileStatus: Equatable {
         case S_IFLNK: kind = .link
         default: kind = .other
         }
+        kindWords =
+            switch information.st_mode & S_IFMT {
+            case S_IFREG: "a file"
+            case S_IFDIR: "a folder"
+            case S_IFLNK: "a symbolic link"
+            case S_IFIFO: "a FIFO"
+            case S_IFSOCK: "a socket"
+            case S_IFCHR, S_IFBLK: "a device"
+            default: "no regular file"
+            }
         (owner, group) = (information.st_uid, information.st_gid)
         permissions = information.st_mode & 0o7777
         isWritableByAccessList = unsafe permissions & S_IWGRP != 0 && kind != .link && Self.isThere(accessList)
@@ -84,6 +96,16 @@ struct FileStatus: Equatable {
 /// `errno(3)`
 struct SystemCallError: Error, Equatable, CustomStringConvertible {
     let number: CInt
+    /// What is in the place of a regular file: "a FIFO".
+    private(set) var kindWords: String?
+
+    init(number: CInt) { self.number = number }
+
+    static func notRegular(_ kindWords: String) -> Self {
+        var error = Self(number: EINVAL)
+        error.kindWords = kindWords
+        return error
+    }
 
     static var last: Self { Self(number: errno) }
     static let notFolder = Self(number: ENOTDIR)
@@ -93,5 +115,8 @@ struct SystemCallError: Error, Equatable, CustomStringConvertible {
     var isMissing: Bool { number == ENOENT || number == ENOTDIR }
 
     /// In the system's words; `strerror(3)` uses a buffer of the thread's own.
-    var description: String { unsafe String(cString: strerror(number)) }
+    var description: String {
+        if let kindWords { return "it is \(kindWords)" }
+        return unsafe String(cString: strerror(number))
+    }
 }

@@ -41,10 +41,10 @@ enum Folder {
     /// - Parameter limit: no more than this and one byte are read.
     static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard descriptor >= 0 else { throw .last }
+        guard descriptor >= 0 else { throw errno == ENXIO ? .notRegular("a socket") : .last }
         defer { close(descriptor) }
         let status = try FileStatus(of: descriptor)
-        guard status.kind == .regular else { throw SystemCallError(number: status.kind == .folder ? EISDIR : EINVAL) }
+        guard status.kind == .regular else { throw status.kind == .folder ? .init(number: EISDIR) : .notRegular(status.kindWords) }
         let room = min(Int(clamping: status.size), limit + 1)
         var failure: SystemCallError?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in

@@ -50,6 +50,19 @@ import Testing
                 #"{"plugins":[{"identifier":"org.portolan.template","name":"Template","vendor":"The Portolan authors","version":"1.0.0","#))
     }
 
+    /// It is said what it is, and what may be named.
+    @Test(arguments: [("/dev/null", "a device"), ("fifo.json", "a FIFO")])
+    func whatIsNoRegularFileIsNamed(path: String, kind: String) throws {
+        #expect(try program.runScript("mkfifo fifo.json").status == 0)
+        let file = path.hasPrefix("/") ? path : "\(program.path)/\(path)"
+        let words = "\(file): MANIF-01: the manifest can't be read: it is \(kind); name a plugin's folder, manifest or library"
+        let outcome = try run("validate", path)
+        #expect(outcome.lines.first?.hasSuffix(words) == true && outcome.status == 107, "\(outcome.lines)")
+        let checked = try program.run("check", path)
+        #expect(checked.status == 107 && checked.errors == ["portolan: \(words)"], "\(checked.errors)")
+        #expect(try program.run("get", "--plugin", "fifo.json", "data:,x").errors.contains { $0.contains("it is a FIFO; name") })
+    }
+
     @Test func listNamesWhatIsWrong() throws {
         try program.makeFile("plugins/broken.plugin.json", "{")
         try program.installTemplate(as: "again")
