@@ -2,8 +2,8 @@
 
 /// Finds user names and passwords of URLs in a text.
 ///
-/// The parser decides: an `@` ends user information exactly if the text up to it, with a host behind it, is a URL with credentials. So every form
-/// that a loader follows is found: blanks and quotes in the user name, backslashes, missing slashes, tabs and line breaks anywhere.
+/// As the parser decides: an `@` ends user information exactly if the text up to it, with a host behind it, is a URL with credentials. (The tests
+/// compare both; the parser itself takes too long for texts with very many URLs.) So every form that a loader follows is found: blanks and quotes in the user name, backslashes, missing slashes, tabs and line breaks anywhere.
 ///
 /// Source: WHATWG URL §4.4, authority state
 package enum UserInformation {
@@ -12,14 +12,18 @@ package enum UserInformation {
     /// - Parameter includingReferences: whether two slashes without a scheme begin a URL, too, as in `//user:password@host/`.
     /// - Complexity: linear in the length of the text.
     package static func ranges(in bytes: some Collection<UInt8>, includingReferences: Bool = false) -> [Range<Int>] {
-        guard bytes.contains(UInt8(ascii: "@")) else { return [] }
+        let source = Array(bytes)
+        guard source.contains(UInt8(ascii: "@")) else { return [] }
         // The parser drops these wherever they are.
-        let kept = bytes.enumerated().filter { !$0.element.isTabOrNewline }
-        let text = kept.map(\.element)
+        let places = source.contains(where: \.isTabOrNewline) ? source.indices.filter { !source[$0].isTabOrNewline } : nil
+        let text = places?.map { source[$0] } ?? source
         var ranges: [Range<Int>] = []
         var position = 0
         while position < text.count {
-            guard let start = urlStart(in: text, at: position, includingReferences) else {
+            let byte = text[position]
+            guard byte == UInt8(ascii: ":") || (includingReferences && isSlash(byte)),
+                let start = urlStart(in: text, at: position, includingReferences)
+            else {
                 position += 1
                 continue
             }
@@ -27,8 +31,8 @@ package enum UserInformation {
             // Of special URLs, which references are here, a backslash ends the authority, too.
             let end = text[authority...].firstIndex { endsAuthority($0) && ($0 != UInt8(ascii: "\\") || start.isSpecial) } ?? text.count
             let at = text[authority..<end].lastIndex(of: UInt8(ascii: "@"))
-            if let at, at > authority, isUserInformation(text[start.index...at], start) {
-                ranges.append(kept[authority].offset..<kept[at].offset + 1)
+            if let at, at > authority, isAuthority(at: authority, of: start, in: text) {
+                ranges.append((places?[authority] ?? authority)..<(places?[at] ?? at) + 1)
                 position = at + 1
             } else {
                 // Nothing that begins in the authority has an `@`, unless it begins with the colon at the end.
@@ -48,13 +52,12 @@ package enum UserInformation {
     }
 
     private static let specialSchemes = ["https", "http", "ftp", "wss", "ws"].map { Array($0.utf8) }
-    /// What references are resolved against; any special URL would do.
-    private static let base = try? URLRecord(parsing: "http://base.invalid/")  // `try?` because a constant parses
+    private static let file = Array("file".utf8)
 
     private struct Start {
-        let index: Int
+        /// Where the slashes are, if there are any.
+        let slashes: Int
         let isSpecial: Bool
-        var isReference = false
     }
 
     /// Where a URL begins whose scheme ends, or whose slashes begin, at `position`.
@@ -62,14 +65,14 @@ package enum UserInformation {
         if text[position] == UInt8(ascii: ":") {
             let name = scheme(in: text, before: position)
             // Also where more letters stand before it: a password that is found too often does no harm.
-            if let special = specialSchemes.first(where: { isEnd($0, of: text[name]) }) {
-                return Start(index: position - special.count, isSpecial: true)
-            }
-            let hasSlashes = position + 2 < text.count && isSlash(text[position + 1]) && isSlash(text[position + 2])
-            return hasSlashes && !name.isEmpty ? Start(index: name.lowerBound, isSpecial: false) : nil
+            if specialSchemes.contains(where: { isEnd($0, of: text[name]) }) { return Start(slashes: position + 1, isSpecial: true) }
+            let hasSlashes = position + 2 < text.count && text[position + 1] == UInt8(ascii: "/") && text[position + 2] == UInt8(ascii: "/")
+            // The host of a file has no user.
+            let isFile = name.count == file.count && isEnd(file, of: text[name])
+            return hasSlashes && !name.isEmpty && !isFile ? Start(slashes: position + 1, isSpecial: false) : nil
         }
         let isReference = isSlash(text[position]) && position + 1 < text.count && isSlash(text[position + 1])
-        return includingReferences && isReference ? Start(index: position, isSpecial: true, isReference: true) : nil
+        return includingReferences && isReference ? Start(slashes: position, isSpecial: true) : nil
     }
 
     private static func isEnd(_ scheme: [UInt8], of name: ArraySlice<UInt8>) -> Bool {
@@ -83,11 +86,13 @@ package enum UserInformation {
         return (text[start..<colon].firstIndex(where: \.isASCIILetter) ?? colon)..<colon
     }
 
-    private static func isUserInformation(_ text: ArraySlice<UInt8>, _ start: Start) -> Bool {
-        let text = String(decoding: text, as: UTF8.self) + "x"
-        // `try?` because what does not parse is no URL, and nobody follows it.
-        guard let url = try? URLRecord(parsing: text, relativeTo: start.isReference ? base : nil) else { return false }
-        return url.hasCredentials && url.host == "x"
+    /// Whether the bytes at `authority`, which follow slashes and colons, are in the authority of a URL. Of special URLs any number of slashes stands before
+    /// it, of others two, and then a backslash is part of it. So is a colon.
+    private static func isAuthority(at authority: Int, of start: Start, in text: [UInt8]) -> Bool {
+        guard start.isSpecial else {
+            return authority >= start.slashes + 2 && !text[(start.slashes + 2)..<authority].contains(UInt8(ascii: "/"))
+        }
+        return text[start.slashes..<authority].drop(while: isSlash).allSatisfy { $0 == UInt8(ascii: ":") }
     }
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { isSlash(byte) || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") }

@@ -33,6 +33,22 @@ import Testing
         #expect(UserInformation.removed(from: text) == text)
     }
 
+    /// What the parser takes for a URL with credentials is found, and nothing else.
+    @Test(arguments: ["http", "HTTPS", "ftp", "ws", "wss", "file", "x", "postgres", "xhttp", "x+http", "files"])
+    func itIsFoundWhereTheParserFindsIt(scheme: String) {
+        for slashes in ["", "/", "//", "///", "\\\\", "/\\", "\\/", "//\t/", "/ /"] {
+            for user in ["", "u", ":", "u:", ":p", "u:p", "u@", "@", "@@", "/u", "u/", ":/u", "::u", "\\u", "%40", "[", " ", "\n", ":\\:u"]
+            {
+                let text = "\(scheme):\(slashes)\(user)@host"
+                // `try?` because what does not parse is no URL.
+                // Behind more letters it is one all the same.
+                let url = try? URLRecord(parsing: scheme.hasSuffix("http") ? "http:\(slashes)\(user)@host" : text)
+                let isFound = UserInformation.removed(from: text) != text
+                #expect(isFound == (url?.hasCredentials == true && url?.host == "host"), "\(text.debugDescription)")
+            }
+        }
+    }
+
     @Test func slashesAloneBeginNoURLInAMessage() {
         #expect(UserInformation.removed(from: "'/tmp//me@home/x' is there") == "'/tmp//me@home/x' is there")
     }
