@@ -15,7 +15,13 @@ import Testing
         "X-Api-Key", "apikey", "API_KEY", "access_token", "X-Auth-Token", "X-Auth", "client-secret", "password", "Passwd", "user[password]",
         "pwd", "PHPSESSID", "JSESSIONID", "session_id", "sid", "X-Amz-Signature", "X-Amz-Credential", "Authorization",
         "Proxy-Authorization",
-        "Cookie", "Set-Cookie", "Set-Cookie2", "X-CSRF-Token", "private_key", "sig",
+        "Cookie", "Set-Cookie", "Set-Cookie2", "X-CSRF-Token", "private_key", "sig", "X-API-KEY", "apiKey", "api_keys", "AWSAccessKeyId",
+        "SecretAccessKey", "accesstoken", "accessToken", "refresh_token", "csrfmiddlewaretoken", "authenticity_token", "client_secret",
+        "clientSecret", "sessionid", "sessionID", "JSESSIONid", "ASP.NET_SessionId", "ASPSESSIONIDQQ", "sessid", "sess_id", "authkey",
+        "auth-key", "XSRF-TOKEN", "_csrf", "secretkey", "endpoint_secret", "url_signature", "payment_method_token", "access_tokens",
+        "user_tokens", "admintokens", "my-token-2", "TokenValue", "passwordConfirmation", "password1", "pass_word", "authorization_code",
+        "cookies", "credentials", "secrets", "xauthtoken", "X-Auth-User", "connect.sid", "db_pwd", "session_account", "mytokenvalue",
+        "tokens[access]", "secretanswer", "X-Authentication",
     ])
     func theseAreNamesOfSecrets(name: String) { #expect(SecretName.isSecret(name.utf8)) }
 
@@ -23,7 +29,13 @@ import Testing
     @Test(arguments: [
         "Content-Type", "WWW-Authenticate", "key", "author", "compass", "page", "Location", "design", "x", "", "--",
         "pageToken", "next_page_token", "NextToken", "continuation-token", "max_tokens", "total_tokens", "token_type", "tokenizer",
-        "sessions",
+        "sessions", "Access-Control-Allow-Credentials", "X-RateLimit-Remaining-Tokens", "anthropic-ratelimit-input-tokens-limit",
+        "anthropic-ratelimit-tokens-reset", "authorization_endpoint", "token_endpoint", "tokenEndpoint", "end_session_endpoint",
+        "check_session_iframe", "token_endpoint_auth_methods_supported", "id_token_signing_alg_values_supported", "tokens_used",
+        "tokensUsed", "tokenize", "tokenized", "Tokenizer", "detokenize", "tokenization", "secretary", "secretariat", "possession",
+        "X-Author", "token_url", "tokenURL", "session_count", "sessioncount", "signature_method", "SignatureVersion", "signaturealgorithm",
+        "maxNewTokens", "maxnewtokens", "cache_read_input_tokens", "prompt_tokens_details", "allow_cookies", "nextSyncToken",
+        "nextpagetoken", "bypass", "passenger", "keyboard", "assessment", "monkey", "cookiecutter_url", "token-type",
     ])
     func theseAreNot(name: String) { #expect(!SecretName.isSecret(name.utf8)) }
 

@@ -1,45 +1,197 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Which names of fields, query parameters, form members and JSON members are those of secrets.
+///
+/// A name is taken apart into words: at case changes, and at all that is no letter. A word for a secret makes it the name of one; in a word without
+/// separators it may stand anywhere, as in `csrfmiddlewaretoken`. What stands around it may say that the value is something else: `token_endpoint`.
 enum SecretName {
-    /// Any name with one of these in it, without regard to case, and to what is no letter or digit: `X-Api-Key` has `apikey`.
-    private static let parts = [
+    enum Kind {
+        case none, secret
+        /// Several of them, or whether there are any: `cookies=on`.
+        case plural
+    }
+
+    /// Words for secrets.
+    private static let roots = [
         "token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "privatekey", "authkey", "authorization",
         "credential", "cookie", "session", "sessid", "signature", "csrf", "xsrf",
-    ].map { Array($0.utf8) }
+    ]
+    /// Such words that may be written as two.
+    private static let pairs = [
+        ("api", "key"), ("access", "key"), ("private", "key"), ("auth", "key"), ("pass", "word"), ("pass", "wd"), ("pass", "phrase"),
+        ("pass", "code"), ("sess", "id"), ("x", "auth"), ("x", "authentication"),
+    ]
     /// Whole names.
     private static let names: Set<String> = ["auth", "bearer", "jwt", "otp", "pass", "pin", "psk", "pw", "pwd", "sid", "sig"]
-    /// Whole names that have such a part and hold no secret: places in a list, counts and kinds. By them requests and answers differ.
-    private static let others: Set<String> = [
-        "pagetoken", "nextpagetoken", "prevpagetoken", "previouspagetoken", "nexttoken", "prevtoken", "previoustoken", "continuationtoken",
-        "nextcontinuationtoken", "synctoken", "nextsynctoken", "startingtoken",
-        "tokens", "maxtokens", "maxnewtokens", "maxcompletiontokens", "maxoutputtokens", "mintokens", "totaltokens", "prompttokens",
-        "completiontokens", "inputtokens", "outputtokens", "cachedtokens", "reasoningtokens", "tokencount", "numtokens", "tokenlimit",
-        "tokentype", "tokenizer", "sessions", "sessioncount", "signaturemethod", "signatureversion", "signaturealgorithm",
-        "oauthsignaturemethod", "xamzsignatureversion",
+    /// Those that are secrets at the end of a name, too.
+    private static let endings: Set<String> = ["jwt", "otp", "psk", "pw", "pwd", "sid"]
+
+    // MARK: What makes it no secret
+
+    /// Behind a secret: the value is a place, a count or a kind. Also in the plural.
+    private static let properties: Set<String> = [
+        "endpoint", "uri", "url", "iframe", "count", "limit", "remaining", "used", "total", "reset", "type", "method", "version",
+        "algorithm", "alg", "supported",
     ]
+    /// In front of several: their number, or whether they are allowed.
+    private static let quantities: Set<String> = [
+        "max", "maximum", "min", "minimum", "num", "number", "total", "count", "limit", "remaining", "used", "reset", "new", "input",
+        "output", "prompt", "completion", "cached", "reasoning", "allow", "allowed",
+    ]
+    /// In front of a token: it is a place in a list.
+    private static let pages: Set<String> = ["page", "next", "prev", "previous", "continuation", "sync", "starting"]
+    /// How words begin that have another meaning: tokenizer, secretary.
+    private static let derivations = ["tokeniz", "tokenis", "secretar", "secretion", "secretive"]
+    private static let accidents: Set<String> = ["obsession", "obsessions", "possession", "possessions"]
+
     /// Longer names are cut.
     private static let longest = 256
 
     /// - Parameter name: percent-decoded.
-    static func isSecret(_ name: some Sequence<UInt8>) -> Bool {
-        var letters: [UInt8] = []
+    static func isSecret(_ name: some Sequence<UInt8>) -> Bool { kind(of: name) != .none }
+
+    /// - Parameter name: percent-decoded.
+    static func kind(of name: some Sequence<UInt8>) -> Kind {
+        let bytes = Array(name.prefix(longest))
+        return mayBeSecret(bytes) ? kind(ofWhole: bytes) : .none
+    }
+
+    private static func kind(ofWhole bytes: [UInt8]) -> Kind {
+        let words = words(of: bytes)
+        guard let last = words.last else { return .none }
+        if names.contains(words.joined()) || endings.contains(last) || words[0].isAuthorizationField { return .secret }
+        let parts = joined(words.flatMap(parts(of:)))
+        var kind = Kind.none
+        for (index, part) in parts.enumerated() where part.isRoot {
+            let (before, behind) = (index > 0 ? parts[index - 1].text : nil, parts[(index + 1)...])
+            if behind.contains(where: { !$0.isRoot && isProperty($0.text) }) { continue }
+            if part.text.last == "s" {
+                let isCount = parts.count == 1 && ["tokens", "sessions"].contains(part.text)
+                if isCount || before.map({ isComposed($0, of: quantities) }) == true { continue }
+                if kind == .none, behind.isEmpty { kind = .plural } else { kind = .secret }
+            } else if part.text == "token", before.map({ isComposed($0, of: pages) }) == true {
+                continue
+            } else {
+                kind = .secret
+            }
+        }
+        return kind
+    }
+
+    /// Whether a value is hidden. A plural that is on or off is none.
+    static func hides(_ value: some Collection<UInt8>, named kind: Kind) -> Bool {
+        guard kind == .plural, value.count <= 5 else { return kind != .none }
+        return !["on", "off", "true", "false", "yes", "no"].contains(String(decoding: value, as: UTF8.self).lowercased())
+    }
+
+    /// The kinds of names that come again and again.
+    struct Memory {
+        private var kinds: [[UInt8]: Kind] = [:]
+
+        mutating func kind(of slice: ArraySlice<UInt8>, decoded: (ArraySlice<UInt8>) -> [UInt8]? = { _ in nil }) -> Kind {
+            let other = decoded(slice)
+            guard other.map(mayBeSecret) ?? mayBeSecret(slice) else { return .none }
+            let name = other ?? Array(slice)
+            guard name.count <= 64 else { return SecretName.kind(of: name) }
+            if let kind = kinds[name] { return kind }
+            let kind = SecretName.kind(ofWhole: name)
+            if kinds.count < 1000 { kinds[name] = kind }
+            return kind
+        }
+    }
+
+    // MARK: Words
+
+    /// A quick look, as most names are none: every name of a secret has one of these in it, or `pw`.
+    static func mayBeSecret(_ name: some Collection<UInt8>) -> Bool {
+        var last: UInt32 = 0
         for byte in name.prefix(longest) {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"): letters.append(byte | 0x20)
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): letters.append(byte)
+            last = (last << 8 | UInt32(byte | 0x20)) & 0xFF_FFFF
+            if last & 0xFFFF == 0x7077 { return true }
+            switch last {
+            case 0x746F6B, 0x736563, 0x706173, 0x6B6579: return true  // tok, sec, pas, key
+            case 0x617574, 0x637265, 0x636F6F, 0x736573: return true  // aut, cre, coo, ses
+            case 0x736967, 0x737266, 0x626561, 0x6A7774: return true  // sig, srf, bea, jwt
+            case 0x6F7470, 0x70696E, 0x70736B, 0x736964: return true  // otp, pin, psk, sid
             default: break
             }
         }
-        let whole = String(decoding: letters, as: UTF8.self)
-        if others.contains(whole) { return false }
-        return names.contains(whole) || letters.starts(with: "xauth".utf8) || parts.contains { part in letters.contains(part) }
+        return false
+    }
+
+    /// In lower case. An upper-case letter behind a lower-case one begins a word.
+    private static func words(of name: [UInt8]) -> [String] {
+        var words: [String] = []
+        var word = ""
+        var isLower = false
+        func end() {
+            if !word.isEmpty { words.append(word) }
+            word = ""
+        }
+        for byte in name {
+            let (isUpperLetter, isLowerLetter) = (byte.isUpperLetter, byte.isLowerLetter)
+            if !isUpperLetter && !isLowerLetter || (isUpperLetter && isLower) { end() }
+            if isUpperLetter || isLowerLetter { word.unicodeScalars.append(Unicode.Scalar(byte | 0x20)) }
+            isLower = isLowerLetter
+        }
+        end()
+        return words
+    }
+
+    private struct Part {
+        let text: String
+        let isRoot: Bool
+    }
+
+    /// A word as what stands before a word for a secret, that, and what stands behind it.
+    private static func parts(of word: String) -> [Part] {
+        guard !accidents.contains(word) else { return [Part(text: word, isRoot: false)] }
+        let letters = Array(word.utf8)
+        for start in letters.indices {
+            for root in roots where letters[start...].starts(with: root.utf8) {
+                var end = start + root.utf8.count
+                let rest = String(decoding: letters[end...], as: UTF8.self)
+                if derivations.contains(where: { letters[start...].starts(with: $0.utf8) }) { return [Part(text: word, isRoot: false)] }
+                if rest.first == "s", rest == "s" || !roots.contains(where: rest.hasPrefix) { end += 1 }
+                var parts = [Part(text: String(decoding: letters[start..<end], as: UTF8.self), isRoot: true)]
+                if start > 0 { parts.insert(Part(text: String(decoding: letters[..<start], as: UTF8.self), isRoot: false), at: 0) }
+                return parts + (end < letters.count ? Self.parts(of: String(decoding: letters[end...], as: UTF8.self)) : [])
+            }
+        }
+        return [Part(text: word, isRoot: false)]
+    }
+
+    /// With the words for secrets that were written as two.
+    private static func joined(_ parts: [Part]) -> [Part] {
+        var joined: [Part] = []
+        for part in parts {
+            guard let before = joined.last, !before.isRoot, !part.isRoot,
+                pairs.contains(where: { before.text.hasSuffix($0.0) && (part.text == $0.1 || part.text == $0.1 + "s") })
+            else {
+                joined.append(part)
+                continue
+            }
+            joined[joined.count - 1] = Part(text: before.text + part.text, isRoot: true)
+        }
+        return joined
+    }
+
+    private static func isProperty(_ text: String) -> Bool {
+        isComposed(text, of: properties) || (text.last == "s" && isComposed(text.dropLast(), of: properties))
+    }
+
+    /// Whether it is one of the words, or several in a row: `maxnew`.
+    private static func isComposed(_ text: some StringProtocol, of words: Set<String>) -> Bool {
+        words.contains(String(text)) || words.contains { text.hasPrefix($0) && isComposed(text.dropFirst($0.count), of: words) }
     }
 }
 
-extension [UInt8] {
-    fileprivate func contains(_ part: [UInt8]) -> Bool {
-        guard count >= part.count else { return false }
-        return (0...count - part.count).contains { self[$0] == part[0] && self[$0..<$0 + part.count].elementsEqual(part) }
-    }
+extension String {
+    /// `X-Auth` without its separator.
+    fileprivate var isAuthorizationField: Bool { hasPrefix("xauth") && !hasPrefix("xauthor") }
+}
+
+extension UInt8 {
+    fileprivate var isUpperLetter: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
+    fileprivate var isLowerLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
 }
