@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanJSON
 import PortolanTestSupport
 import Testing
 
@@ -49,6 +50,11 @@ import Testing
         ("x:y?api_key=1", "x:y?api_key=REDACTED"), ("data:,a?token=1", "data:,a?token=1"),
         ("http://h/token=1/secret", "http://h/token=1/secret"),
         ("http://h/?a=b=c&q=me@x", "http://h/?a=b=c&q=me@x"),
+        ("http://h/to/http%3A%2F%2Fu%3Ap%40i%2F/x", "http://h/to/http%3A%2F%2Fi%2F/x"),
+        ("http://h/to/http%253A%252F%252Fu%253Ap%2540i%252F", "http://h/to/http%253A%252F%252Fi%252F"),
+        ("http://h/web/http://u:p@i/", "http://h/web/http://i/"), ("http://h/%40me/a%2Fb", "http://h/%40me/a%2Fb"),
+        ("http://h/?p=%7B%22a%22:%22b=c%22,%22token%22:%22x%22%7D&q=1", "http://h/?p=REDACTED&q=1"),
+        ("http://h/?cookies=on&tokens_used=3", "http://h/?cookies=on&tokens_used=3"),
     ])
     func urlsHaveNone(text: String, redacted: String) throws {
         let url = redaction.url(try URLRecord(parsing: text))
@@ -69,6 +75,26 @@ import Testing
         ),
         ("", #"[{"p\u0061ssword" : "x"}]"#, #"[{"p\u0061ssword" : "REDACTED"}]"#),
         ("text/html", #"{"u":"http:\/\/me:x@h\/"}"#, #"{"u":"http:\/\/h\/"}"#),
+        ("", #"{"u":"http:\u002f\u002fu:x\u0040h\/"}"#, #"{"u":"http:\u002f\u002fh\/"}"#),
+        ("", #"{"u":"postgres:\/\/u:x\u0040h\/"}"#, #"{"u":"postgres:\/\/h\/"}"#),
+        ("", #"{"u":"http://us\"er:x@h/","v":"http://us\ter:x@h/"}"#, #"{"u":"http://h/","v":"http://h/"}"#),
+        ("", #"{"u":"\u0068ttp:\/\/h\/?t\u006fken\u003dx\u0026a=b"}"#, #"{"u":"\u0068ttp:\/\/h\/?t\u006fken\u003dREDACTED\u0026a=b"}"#),
+        ("", #"{"u":"http:\/\/h\/http%3A%2F%2Fu%3Ax%40i"}"#, #"{"u":"http:\/\/h\/http%3A%2F%2Fi"}"#),
+        ("", #"{"a":"{\"u\":\"http:\\/\\/u:x\\u0040h\"}"}"#, #"{"a":"{\"u\":\"http:\\/\\/h\"}"}"#),
+        ("", #"{"a":"[x] http://u:x@h/"}"#, #"{"a":"[x] http://h/"}"#),
+        ("application/x-www-form-urlencoded", "[x]=1&password=x", "[x]=1&password=REDACTED"),
+        ("", "{x}=1&password=x", "{x}=1&password=REDACTED"), ("application/json", "[x]=1&token=x", "[x]=1&token=REDACTED"),
+        ("application/x-www-form-urlencoded", "{x=1&password=x}", "{x=1&password=REDACTED"),
+        (
+            "application/x-www-form-urlencoded", #"payload={"token":"x","a":"b&c","pin":1}&password=x&q=[1]"#,
+            #"payload={"token":"REDACTED","a":"b&c","pin":0}&password=REDACTED&q=[1]"#
+        ),
+        (
+            "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n{\"token\":\"x\"}\r\n--b--",
+            "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n{\"token\":\"REDACTED\"}\r\n--b--"
+        ),
+        ("", "cookies=on&session=off", "cookies=on&session=REDACTED"),
+        ("", #"{"cookies":"true","credentials":"x","tokens_used":7}"#, #"{"cookies":"true","credentials":"REDACTED","tokens_used":7}"#),
         ("application/x-ndjson", "{\"token\":\"x\"}\n{\"pin\":12}\n", "{\"token\":\"REDACTED\"}\n{\"pin\":0}\n"),
         ("application/json", #"{"token":"x"#, #"{"token":"REDACTED"#),
         (
@@ -99,6 +125,47 @@ import Testing
         #expect(String(decoding: once, as: UTF8.self) == redacted)
         #expect(redaction.sentBody(once, of: fields) == once)
         #expect(Redaction(keepsSecrets: true).sentBody(Array(body.utf8), of: fields) == Array(body.utf8))
+    }
+
+    /// Each byte of what came is replaced, and the text around it stays.
+    @Test(arguments: [
+        (#"{"u":"http:\u002f\u002fu:x\u0040h\/"}"#, #"{"u":"http:\u002f\u002f***\u0040h\/"}"#),
+        (#"{"u":"http://us\"er:x@h/"}"#, #"{"u":"http://********@h/"}"#),
+        (#"{"u":"http%3A%2F%2Fu%3Ax%40h"}"#, #"{"u":"http%3A%2F%2F*****%40h"}"#),
+        ("[x]=1&password=x", "[x]=1&password=*"),
+    ])
+    func bodiesThatCameKeepTheirLength(body: String, redacted: String) throws {
+        var exchange = Exchange(.get, try URLRecord(parsing: "http://h/"), began: 0)
+        exchange.note(.response(Response(url: exchange.url)), at: .zero)
+        let bytes = Array(body.utf8)
+        for byte in bytes { exchange.note(.data([byte], count: 1), at: .zero) }
+        #expect(String(decoding: exchange.redacted(by: redaction).payload.bytes, as: UTF8.self) == redacted)
+    }
+
+    /// Whatever else of it the file has.
+    @Test(
+        arguments: [true, false],
+        [
+            #"attachment; filename="http://u:hidden@h""#, #"attachment; filename="http:\/\/u:hidden@h\/x""#,
+            #"attachment; filename="postgres:\/\/u:hidden@h""#, "attachment; filename*=utf-8''http%3A%2F%2Fu%3Ahidden%40h",
+        ])
+    func aResponseHasNone(keepsSecrets: Bool, disposition: String) throws {
+        for name in ["u:hidden@h", "http://u:hidden@h", "http:u:hidden@h"] {
+            let url = try URLRecord(parsing: "http://h/http%3A%2F%2Fu%3Ahidden%40h%2F")
+            let response = Redaction(keepsSecrets: keepsSecrets).response(
+                Response(
+                    url: url, mimeType: MIMEType(parsing: "text/html;u=\"http://u:hidden@h/\""), textEncodingName: "http://u:hidden@h/",
+                    suggestedFilename: name, fields: [.contentDisposition: disposition]))
+            let text = String(decoding: EventWords.response(response).bytes, as: UTF8.self)
+            #expect(!text.contains("hidden"), "\(text)")
+            #expect(response.mimeType?.essence == "text/html" && !response.suggestedFilename.isEmpty)
+        }
+        let plain = Response(url: try URLRecord(parsing: "http://h/"), suggestedFilename: "me@home 1.txt")
+        #expect(redaction.response(plain).suggestedFilename == "me@home 1.txt")
+    }
+
+    @Test func aFieldOfJSONHasNone() {
+        #expect(redaction.fields([.userAgent: #"{"token":"x"}"#]).map(\.value) == [#"{"token":"REDACTED"}"#])
     }
 
     @Test func aReasonPhraseHasNone() throws {
@@ -176,7 +243,10 @@ import Testing
         }
     }
 
-    @Test(arguments: ["[", "{\"token\":", "\"\\", "?a=%25", "a=%25?", "--b\n", "{\"a\":1,", "&token=", "-1"])
+    @Test(arguments: [
+        "[\"http:a@b?x=%25\",", "a={", "a={\"b\":[", "%2540", "\\u0040", "http:a=%40", "[", "{\"token\":", "\"\\", "?a=%25", "a=%25?",
+        "--b\n", "{\"a\":1,", "&token=", "-1",
+    ])
     func hostileBodiesTakeNoLongerThanTheirLength(piece: String) {
         let bytes = Array(String(repeating: piece, count: 30_000 / piece.utf8.count).utf8)
         for type in ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "multipart/mixed", ""] {

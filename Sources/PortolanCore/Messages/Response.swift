@@ -65,7 +65,7 @@ public struct Response: Sendable {
         var mimeType: MIMEType?
         var textEncodingName: String?
         var expectedLength: Int64?
-        let givenFilename: String?
+        var givenFilename: String?
         var status: HTTPResponse.Status?
         var fields: HTTPFields
         var remainingContentCodings: [String] = []
@@ -97,6 +97,12 @@ public struct Response: Sendable {
     /// The handler's suggestion, else the last component of the URL's path, else `download`.
     public var suggestedFilename: String {
         SafeFilename(parts.givenFilename ?? Self.lastComponent(of: url)).text
+    }
+
+    /// The handler's suggestion as it is.
+    package var givenFilename: String? {
+        get { parts.givenFilename }
+        set { ownParts.givenFilename = newValue }
     }
 
     /// The handler's suggestion alone, as fit for a folder as ``suggestedFilename``; `nil` where it has none.

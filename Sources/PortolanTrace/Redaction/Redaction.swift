@@ -20,8 +20,10 @@ package struct Redaction: Sendable {
 
     package func url(_ url: URLRecord) -> URLRecord {
         if url.scheme == "data" { return url }
-        let text = url.redacted
-        let redacted = keepsSecrets ? text : replaced(Array(text.utf8), SecretRanges.parameters(in: text.utf8, .url))
+        let text = Array(url.redacted.utf8)
+        // Of another URL in the path, which may be percent-encoded.
+        let passwords = SecretRanges.userInformation(in: text)
+        let redacted = replaced(text, keepsSecrets ? passwords : passwords + SecretRanges.parameters(in: text, .url))
         if redacted == url.description { return url }
         // `try?` because what does not parse without them is left without user information of its own.
         return (try? URLRecord(parsing: redacted)) ?? url.withoutCredentials
@@ -37,7 +39,7 @@ package struct Redaction: Sendable {
         for field in fields {
             if !keepsSecrets, SecretName.isSecret(field.name.canonicalName.utf8) { continue }
             let value = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
-            let ranges = ranges(inText: value, includingReferences: true)
+            let ranges = ranges(inField: value)
             kept.append(ranges.isEmpty ? field : HTTPField(name: field.name, value: replacedBytes(value, ranges)))
         }
         return kept
@@ -46,7 +48,13 @@ package struct Redaction: Sendable {
     package func response(_ response: Response) -> Response {
         var response = response
         response.url = url(response.url)
+        if let name = response.givenFilename { response.givenFilename = filename(name, saidBy: response.fields[.contentDisposition]) }
         response.fields = fields(response.fields)
+        if let type = response.mimeType?.description {
+            let redacted = replaced(Array(type.utf8), ranges(inField: Array(type.utf8)))
+            if redacted != type { response.mimeType = MIMEType(parsing: redacted) }
+        }
+        response.textEncodingName = response.textEncodingName.map(text)
         if let status = response.status {
             response.status = HTTPResponse.Status(code: status.code, reasonPhrase: reasonPhrase(status.reasonPhrase))
         }
@@ -54,8 +62,14 @@ package struct Redaction: Sendable {
     }
 
     /// As a field: the server says it.
-    private func reasonPhrase(_ phrase: String) -> String {
-        replaced(Array(phrase.utf8), ranges(inText: Array(phrase.utf8), includingReferences: true))
+    private func reasonPhrase(_ phrase: String) -> String { replaced(Array(phrase.utf8), ranges(inField: Array(phrase.utf8))) }
+
+    /// A name may be what is left of a URL behind its last slash, and then it begins with the user information.
+    private func filename(_ name: String, saidBy field: String?) -> String {
+        let name = text(name)
+        guard let sign = name.utf8.lastIndex(of: UInt8(ascii: "@")) else { return name }
+        let isOfURL = field.map { !ranges(inField: Array($0.utf8)).isEmpty } ?? false
+        return isOfURL || name.utf8[..<sign].contains(UInt8(ascii: ":")) ? String(name[name.utf8.index(after: sign)...]) : name
     }
 
     package func error(_ error: LoadError) -> LoadError {
@@ -113,6 +127,17 @@ package struct Redaction: Sendable {
         mask(&elements)
     }
 
+    /// Also in quoted strings, and where the whole field is JSON.
+    private func ranges(inField bytes: [UInt8]) -> [SecretRange] {
+        var ranges = ranges(inText: bytes, includingReferences: true)
+        if bytes.contains(UInt8(ascii: "\\")) {
+            let text = CodedText(bytes, .quotedPairs)
+            ranges += text.encoded(self.ranges(inText: text.decoded, includingReferences: true))
+        }
+        if !keepsSecrets, SecretRanges.isShapedLikeJSON(bytes) { ranges += SecretRanges.json(bytes).ranges }
+        return ranges
+    }
+
     private func ranges(inText bytes: [UInt8], includingReferences: Bool) -> [SecretRange] {
         let passwords = SecretRanges.userInformation(in: bytes, includingReferences: includingReferences)
         return keepsSecrets ? passwords : passwords + SecretRanges.parameters(in: bytes, .text)
@@ -146,7 +171,7 @@ package struct Redaction: Sendable {
             case .value: for index in range.bytes { masked[index] = UInt8(ascii: "*") }
             // What is left is a number.
             case .number: for index in range.bytes { masked[index] = UInt8(ascii: "9") }
-            case .userInformation: for index in range.bytes.dropLast() { masked[index] = UInt8(ascii: "*") }
+            case .userInformation: for index in range.bytes.dropLast(range.sign) { masked[index] = UInt8(ascii: "*") }
             }
         }
         return masked

@@ -8,11 +8,15 @@ struct SecretRange: Equatable {
 
     let bytes: Range<Int>
     let kind: Kind
+    /// How many bytes at the end are the `@` of user information, which may be encoded; 0 for others.
+    var sign = 0
 
-    func moved(by offset: Int) -> Self { Self(bytes: bytes.lowerBound + offset..<bytes.upperBound + offset, kind: kind) }
+    func moved(by offset: Int) -> Self {
+        Self(bytes: bytes.lowerBound + offset..<bytes.upperBound + offset, kind: kind, sign: sign)
+    }
 }
 
-/// Where secrets stand in URLs, forms and texts. In the order of the bytes, and none in another one.
+/// Where secrets stand in URLs, forms and texts. Ranges may lie in each other.
 enum SecretRanges {
     enum Surroundings {
         /// Behind the first `?`, `;` or `#` names and values begin.
@@ -23,16 +27,21 @@ enum SecretRanges {
         case form
     }
 
+    /// How many times what is percent-encoded is decoded, to find URLs in it.
+    private static let deepestEncoding = 3
+
     /// The values of parameters whose names are those of secrets, and values that hold an encoded URL with a password.
     ///
     /// - Parameter isEncoded: whether the bytes were the value of a parameter; what is encoded in them once more is not looked into.
-    static func parameters(in bytes: some Collection<UInt8>, _ surroundings: Surroundings, isEncoded: Bool = false) -> [SecretRange] {
-        let bytes = Array(bytes)
+    static func parameters(in bytes: [UInt8], _ surroundings: Surroundings, isEncoded: Bool = false) -> [SecretRange] {
         guard bytes.contains(UInt8(ascii: "=")) else { return [] }
         var ranges: [SecretRange] = []
+        var names = SecretName.Memory()
         var name = surroundings == .form ? 0 : nil as Int?
         var isQuery = surroundings == .form
         var index = 0
+        // Where the last JSON that was looked into ends.
+        var jsonEnd = 0
         while index < bytes.count {
             let byte = bytes[index]
             switch byte {
@@ -44,16 +53,30 @@ enum SecretRanges {
             case UInt8(ascii: "="):
                 guard let start = name else { break }
                 name = nil
-                let isSecret = SecretName.isSecret(PercentEncoding.decodedBytes(String(decoding: bytes[start..<index], as: UTF8.self)))
-                if isSecret || (!isEncoded && hidesSecret(bytes[(index + 1)...])) {
+                let kind = names.kind(of: bytes[start..<index]) {
+                    $0.contains(UInt8(ascii: "%")) ? CodedText(Array($0), .percent).decoded : nil
+                }
+                let isHidden =
+                    if kind != .none {
+                        SecretName.hides(
+                            bytes[index + 1..<valueEnd(in: bytes, from: index + 1, isQuery: isQuery, surroundings)], named: kind)
+                    } else {
+                        !isEncoded && hidesSecret(bytes, from: index + 1, surroundings)
+                    }
+                if isHidden {
                     let end = valueEnd(in: bytes, from: index + 1, isQuery: isQuery, surroundings)
                     ranges.append(SecretRange(bytes: index + 1..<end, kind: .value))
                     index = end
                     continue
                 }
-                if surroundings == .form {
-                    let value = bytes[(index + 1)...].prefix { $0 != UInt8(ascii: "&") }
-                    ranges += userInformation(in: value).map { $0.moved(by: index + 1) }
+                guard surroundings == .form else { break }
+                let value = bytes[(index + 1)...].prefix { $0 != UInt8(ascii: "&") }
+                ranges += userInformation(in: Array(value)).map { $0.moved(by: index + 1) }
+                if index + 1 >= jsonEnd, isShapedLikeJSON(value) {
+                    // An `&` in it ends it no more than in JSON alone.
+                    let scan = json(bytes, from: index + 1)
+                    ranges += scan.ranges
+                    jsonEnd = scan.end
                 }
             case _ where surroundings == .text && isWordEnd(byte):
                 // As in `; name=value`.
@@ -65,9 +88,26 @@ enum SecretRanges {
         return ranges
     }
 
+    /// User information of URLs, also of those that are percent-encoded.
+    ///
     /// - Parameter includingReferences: as ``UserInformation`` has it.
-    static func userInformation(in bytes: some Collection<UInt8>, includingReferences: Bool = false) -> [SecretRange] {
-        UserInformation.ranges(in: bytes, includingReferences: includingReferences).map { SecretRange(bytes: $0, kind: .userInformation) }
+    static func userInformation(in bytes: [UInt8], includingReferences: Bool = false) -> [SecretRange] {
+        func found(_ bytes: [UInt8]) -> [SecretRange] {
+            UserInformation.ranges(in: bytes, includingReferences: includingReferences).map {
+                SecretRange(bytes: $0, kind: .userInformation, sign: 1)
+            }
+        }
+        var ranges = found(bytes)
+        var texts: [CodedText] = []
+        var decoded = bytes
+        while texts.count < deepestEncoding, decoded.contains(UInt8(ascii: "%")) {
+            let text = CodedText(decoded, .percent)
+            guard text.decoded.count < decoded.count else { break }
+            decoded = text.decoded
+            texts.append(text)
+            ranges += texts.reversed().reduce(found(decoded)) { $1.encoded($0) }
+        }
+        return ranges
     }
 
     private static func valueEnd(in bytes: [UInt8], from start: Int, isQuery: Bool, _ surroundings: Surroundings) -> Int {
@@ -83,17 +123,29 @@ enum SecretRanges {
     }
 
     private static func isWordEnd(_ byte: UInt8) -> Bool {
-        byte <= 0x20 || [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "<"), UInt8(ascii: ">")].contains(byte)
+        switch byte {
+        case ...0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "<"), UInt8(ascii: ">"): true
+        default: false
+        }
     }
 
-    /// Whether a text begins with an encoded URL or JSON that holds a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
-    private static func hidesSecret(_ text: ArraySlice<UInt8>) -> Bool {
-        // Which would be encoded, too. So nothing is looked at twice.
-        let value = text.prefix { ![UInt8(ascii: "&"), UInt8(ascii: "="), UInt8(ascii: "?"), UInt8(ascii: "#")].contains($0) && $0 > 0x20 }
-        guard value.contains(UInt8(ascii: "%")) else { return false }
-        let decoded = PercentEncoding.decodedBytes(String(decoding: value, as: UTF8.self))
-        guard decoded.count < value.count else { return false }
-        if isShapedLikeJSON(decoded), !json(decoded).isEmpty { return true }
+    /// Whether a text has an encoded URL or JSON in it that holds a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
+    private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ surroundings: Surroundings) -> Bool {
+        // Up to where the next name may begin. So nothing is looked at twice.
+        var (end, isEncoded) = (start, false)
+        scan: while end < bytes.count {
+            switch bytes[end] {
+            case UInt8(ascii: "&"): break scan
+            case UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ";"), ...0x20: if surroundings != .form { break scan }
+            case UInt8(ascii: "%"): isEncoded = true
+            default: break
+            }
+            end += 1
+        }
+        guard isEncoded else { return false }
+        let decoded = CodedText(Array(bytes[start..<end]), .percent).decoded
+        guard decoded.count < end - start else { return false }
+        if isShapedLikeJSON(decoded), !json(decoded).ranges.isEmpty { return true }
         return !userInformation(in: decoded).isEmpty || !parameters(in: decoded, .text, isEncoded: true).isEmpty
     }
 }

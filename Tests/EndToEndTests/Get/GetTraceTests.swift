@@ -107,6 +107,21 @@ import Testing
         if name == "loads.har" { #expect(["hidden6", "hidden7", "hidden11", "hidden12"].allSatisfy(kept.contains)) }
     }
 
+    /// In names of files, and in URLs that are encoded in the path of another one.
+    @Test func namesOfFilesAndEncodedURLsHaveNoPassword() throws {
+        for disposition in [
+            #"filename="http://u:hidden@h""#, #"filename="postgres:\\/\\/u:hidden@h""#, "filename*=utf-8''http%3A%2F%2Fu%3Ahidden%40h",
+        ] {
+            let server = try ScriptedServer(
+                ScriptedServer.answer("302 Found", ["Location: /a/http%3A%2F%2Fu%3Ahidden%40h%2F"]),
+                ScriptedServer.answer("200 OK", ["Content-Disposition: attachment; \(disposition)"], "x"))
+            let outcome = try program.run("get", "--json", "--trace", "loads.json", server.url("/http%3A%2F%2Fu%3Ahidden%40h"))
+            #expect(outcome.status == 0 && !outcome.text.contains("hidden"), "\(outcome)")
+            let text = try #require(program.contents(of: "loads.json"))
+            #expect(!text.contains("hidden") && text.contains("content-disposition"), "\(text)")
+        }
+    }
+
     /// Also where the file was everybody's.
     @Test(
         arguments: [["--trace", "loads.har"], ["--trace", "loads.html"], ["--replay-mode", "fill", "--replay", "loads.json"]],

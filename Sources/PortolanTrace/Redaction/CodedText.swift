@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// A text whose coding hides what it says from a search, and where each byte of its meaning stands.
+struct CodedText {
+    enum Coding {
+        /// What a string of JSON says (RFC 8259 §7). Scalars beyond ASCII that are escaped are `?`.
+        case json
+        /// `%` and two hex digits
+        case percent
+        /// A backslash stands before a character that means itself (RFC 9110 §5.6.4).
+        case quotedPairs
+    }
+
+    private let source: [UInt8]
+    private let coding: Coding
+    let decoded: [UInt8]
+
+    init(_ source: [UInt8], _ coding: Coding) {
+        (self.source, self.coding) = (source, coding)
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(source.count)
+        var index = 0
+        while index < source.count {
+            let (byte, next) = Self.step(source, index, coding)
+            decoded.append(byte)
+            index = next
+        }
+        self.decoded = decoded
+    }
+
+    /// Where ranges of the decoded bytes stand in the text.
+    func encoded(_ ranges: [SecretRange]) -> [SecretRange] {
+        guard !ranges.isEmpty else { return [] }
+        var wanted: [Int] = []
+        wanted.reserveCapacity(3 * ranges.count)
+        for range in ranges {
+            wanted.append(range.bytes.lowerBound)
+            wanted.append(range.bytes.upperBound - range.sign)
+            wanted.append(range.bytes.upperBound)
+        }
+        wanted.sort()
+        var (index, count) = (0, 0)
+        let places = wanted.map { offset in
+            while count < offset, index < source.count {
+                index = Self.step(source, index, coding).next
+                count += 1
+            }
+            return index
+        }
+        func place(_ offset: Int) -> Int {
+            var (low, high) = (0, wanted.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if wanted[middle] < offset { low = middle + 1 } else { high = middle }
+            }
+            return places[low]
+        }
+        return ranges.map { range in
+            let (start, end) = (place(range.bytes.lowerBound), place(range.bytes.upperBound))
+            return SecretRange(bytes: start..<end, kind: range.kind, sign: end - place(range.bytes.upperBound - range.sign))
+        }
+    }
+
+    private static func step(_ source: [UInt8], _ index: Int, _ coding: Coding) -> (byte: UInt8, next: Int) {
+        let byte = source[index]
+        switch (coding, byte) {
+        case (.percent, UInt8(ascii: "%")) where index + 2 < source.count:
+            guard let high = PercentEncoding.hexValue(source[index + 1]), let low = PercentEncoding.hexValue(source[index + 2]) else {
+                break
+            }
+            return (high << 4 | low, index + 3)
+        case (.json, UInt8(ascii: "\\")) where index + 1 < source.count:
+            guard source[index + 1] == UInt8(ascii: "u") else { return (meaning(of: source[index + 1]), index + 2) }
+            var value: UInt32 = 0
+            let end = min(index + 6, source.count)
+            for digit in source[(index + 2)..<max(index + 2, end)] { value = value << 4 | UInt32(PercentEncoding.hexValue(digit) ?? 0xF) }
+            return (end == index + 6 && value < 0x80 ? UInt8(value) : UInt8(ascii: "?"), end)
+        case (.quotedPairs, UInt8(ascii: "\\")) where index + 1 < source.count: return (source[index + 1], index + 2)
+        default: break
+        }
+        return (byte, index + 1)
+    }
+
+    private static func meaning(of escape: UInt8) -> UInt8 {
+        switch escape {
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        default: escape
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What was found in a text that may be JSON.
+struct JSONScan {
+    var ranges: [SecretRange] = []
+    /// Whether nothing stands in it that JSON has not.
+    var isJSON = true
+    /// Where the first value ends.
+    var end: Int
+}
+
+extension SecretRanges {
+    /// The values of members whose names are those of secrets, and everything in them; also where the text is cut off, or has several values.
+    ///
+    /// - Parameters:
+    ///   - start: where an object or array begins, and only that is looked at; `nil`: the whole text.
+    ///   - depth: how many strings of JSON it lies in.
+    static func json(_ bytes: [UInt8], from start: Int? = nil, depth: Int = 0) -> JSONScan {
+        var scan = JSONScan(end: bytes.count)
+        var names = SecretName.Memory()
+        // Of the containers around: whether all in them is secret.
+        var containers: [Bool] = []
+        var name = SecretName.Kind.none
+        var index = start ?? (bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0)
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "\""):
+                let string = JSONStringScan(bytes, from: index + 1)
+                let next = firstInk(in: bytes, from: string.end + 1)
+                if next < bytes.count, bytes[next] == UInt8(ascii: ":") {
+                    name = names.kind(of: bytes[index + 1..<string.end]) { string.isEscaped ? CodedText(Array($0), .json).decoded : nil }
+                    index = next
+                } else {
+                    let content = index + 1..<string.end
+                    if containers.last == true || SecretName.hides(bytes[content], named: name) {
+                        scan.ranges.append(SecretRange(bytes: content, kind: .value))
+                    } else if string.mayHideSecret {
+                        scan.ranges += self.string(Array(bytes[content]), string.isEscaped, depth: depth).map { $0.moved(by: index + 1) }
+                    }
+                    name = .none
+                    index = string.end
+                }
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                containers.append(name != .none || containers.last == true)
+                name = .none
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if containers.popLast() == nil { scan.isJSON = false }
+                name = .none
+                if start != nil, containers.isEmpty {
+                    scan.end = index + 1
+                    return scan
+                }
+            case UInt8(ascii: ","): name = .none
+            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                let first = index
+                while index + 1 < bytes.count, bytes[index + 1].isOfNumber { index += 1 }
+                if name != .none || containers.last == true { scan.ranges.append(SecretRange(bytes: first..<index + 1, kind: .number)) }
+            case ...0x20, UInt8(ascii: ":"): break
+            // true, false and null
+            case UInt8(ascii: "a"), UInt8(ascii: "e"), UInt8(ascii: "f"), UInt8(ascii: "l"), UInt8(ascii: "n"), UInt8(ascii: "r"),
+                UInt8(ascii: "s"), UInt8(ascii: "t"), UInt8(ascii: "u"):
+                break
+            default: scan.isJSON = false
+            }
+            index += 1
+        }
+        if !containers.isEmpty { scan.isJSON = false }
+        return scan
+    }
+
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// Whether it is an object or an array, or the beginning of one; behind a byte order mark, too.
+    static func isShapedLikeJSON(_ bytes: some Collection<UInt8>) -> Bool {
+        let first = bytes.dropFirst(bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0).first { $0 > 0x20 }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    }
+
+    private static func firstInk(in bytes: [UInt8], from start: Int) -> Int {
+        var index = start
+        while index < bytes.count, bytes[index] <= 0x20 { index += 1 }
+        return index
+    }
+
+    /// In a string that has no secret's name: passwords and parameters of URLs, and what is secret in a text of JSON.
+    private static func string(_ content: [UInt8], _ isEscaped: Bool, depth: Int) -> [SecretRange] {
+        guard isEscaped else { return text(content, depth: depth) }
+        let coded = CodedText(content, .json)
+        return coded.encoded(text(coded.decoded, depth: depth))
+    }
+
+    private static func text(_ text: [UInt8], depth: Int) -> [SecretRange] {
+        var ranges: [SecretRange] = []
+        if isShapedLikeJSON(text), depth < deepestPart {
+            let scan = json(text, depth: depth + 1)
+            if scan.isJSON { return scan.ranges }
+            ranges = scan.ranges
+        }
+        return ranges + userInformation(in: text) + parameters(in: text, .text)
+    }
+}
+
+/// Where a string of JSON ends, and what it may have in it.
+private struct JSONStringScan {
+    /// Where the closing quote stands, or the text ends.
+    let end: Int
+    private(set) var isEscaped = false
+    /// Without such bytes it is no URL with a password, no parameter and no JSON.
+    private(set) var mayHideSecret = false
+
+    init(_ bytes: [UInt8], from start: Int) {
+        var index = start
+        scan: while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "\""): break scan
+            case UInt8(ascii: "\\"):
+                isEscaped = true
+                index += 1
+                // Of the others none stands for such a byte.
+                if index < bytes.count, !Self.isPlainEscape(bytes[index]) { mayHideSecret = true }
+            case UInt8(ascii: "@"), UInt8(ascii: "="), UInt8(ascii: "%"), UInt8(ascii: "{"), UInt8(ascii: "["): mayHideSecret = true
+            default: break
+            }
+            index += 1
+        }
+        end = min(index, bytes.count)
+    }
+
+    private static func isPlainEscape(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"),
+            UInt8(ascii: "r"), UInt8(ascii: "t"):
+            true
+        default: false
+        }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isOfNumber: Bool {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "e"),
+            UInt8(ascii: "E"):
+            true
+        default: false
+        }
+    }
+}
