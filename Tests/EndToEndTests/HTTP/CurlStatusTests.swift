@@ -49,6 +49,11 @@ import Testing
         return Condition(arguments: arguments + [server.url()], server: server)
     }
 
+    /// - Parameter version: with what follows it on the first line.
+    private static func answering(version: String) throws -> Condition {
+        try serving([.receiveHead, .send(text: "\(version)\r\nContent-Length: 2\r\n\r\nok"), .halfClose])
+    }
+
     private static func redirecting(to location: String) throws -> Condition {
         try answering("302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     }
@@ -229,6 +234,36 @@ import Testing
             ])
         },
         Difference(3, curl: [6], "a host with a malformed percent escape") { _, _ in Condition(arguments: ["http://exa%mple/"]) },
+        Difference(8, curl: [1], "HTTP/3") { _, _ in try answering(version: "HTTP/3 200 OK") },
+        Difference(8, curl: [1], "HTTP/0.9") { _, _ in try answering(version: "HTTP/0.9 200 OK") },
+        Difference(8, curl: [1], "no HTTP") { _, _ in try answering(version: "SSH-2.0-x") },
+        Difference(8, curl: [0], "HTTP/2 in the form of HTTP/1") { _, _ in try answering(version: "HTTP/2 200 OK") },
+        Difference(8, curl: [0], "HTTP/2.0 in the form of HTTP/1") { _, _ in try answering(version: "HTTP/2.0 200 OK") },
+        Difference(0, curl: [1], "HTTP/1.2") { _, _ in try answering(version: "HTTP/1.2 200 OK") },
+        Difference(8, curl: [0], "a huge length") { _, _ in
+            try answering("200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nok")
+        },
+        Difference(8, curl: [0], "a length with a sign") { _, _ in try answering("200 OK\r\nContent-Length: +2\r\n\r\nok") },
+        Difference(8, curl: [0], "two lengths") { _, _ in try answering("200 OK\r\nContent-Length: 3\r\nContent-Length: 2\r\n\r\nok") },
+        Difference(8, curl: [0], "a field without a name") { _, _ in try answering("200 OK\r\n: x\r\nContent-Length: 2\r\n\r\nok") },
+        Difference(8, curl: [0], "chunked twice") { _, _ in
+            try answering("200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+        },
+        Difference(8, curl: [56], "a malformed chunk") { _, _ in try answering("200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nok\r\n") },
+        Difference(8, curl: [52], "a 101 that was not asked for") { _, _ in
+            try answering("101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+        },
+        Difference(105, curl: [7], "a proxy with socks4") { _, _ in
+            let port = try RefusingPort()
+            return Condition(arguments: ["-x", "socks4://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
+        },
+        Difference(105, curl: [7], "a proxy with https") { _, _ in
+            let port = try RefusingPort()
+            return Condition(arguments: ["-x", "https://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
+        },
+        Difference(105, curl: [28], "a proxy with https that does not answer") { _, _ in
+            try proxy("https", [.stall], to: "http://127.0.0.1/", "--max-time", "1")
+        },
         Difference(33, curl: [0], "a 416 to a download that goes on") { _, _ in
             try answering("416 No\r\nContent-Range: bytes */2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "-C", "5")
         },
