@@ -121,7 +121,7 @@ import Testing
                     "all/broken/broken.plugin.json:2:11: MANIF-01: the text ends too early",
                     "all/folder.plugin.json: MANIF-01: the manifest can't be read: Is a directory",
                     "all/huge/huge.plugin.json: MANIF-01: it has over 1048576 bytes, the most that is read", "all/open: \(everybody)",
-                    "all/pipe/pipe.plugin.json: MANIF-01: the manifest can't be read: Invalid argument",
+                    "all/pipe/pipe.plugin.json: MANIF-01: the manifest can't be read: it is a FIFO; name a plugin's folder, manifest or library",
                     "all/zwritable/zwritable.plugin.json: \(everybody)",
                 ].map { folder($0) })
     }
