@@ -29,7 +29,7 @@ extension Loader {
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
         let (task, collector) = collect(request, delegate, on: .background)
         // Nothing is loaded for a caller who is cancelled already. With a delegate, the end comes from its queue.
-        if Task.isCancelled { task.cancel() } else if delegate == nil { task.resumeForMoment() } else { task.resume() }
+        if Task.isCancelled { task.cancel() } else { task.resume() }
         if let outcome = collector.takeOutcome() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

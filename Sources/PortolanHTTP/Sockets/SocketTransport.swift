@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
 import PortolanCore
 
 #if canImport(Glibc)
@@ -9,53 +8,70 @@ import PortolanCore
     import Musl
 #endif
 
-/// A connected socket of a ``SocketLoop``. In its turns only.
-final class SocketTransport: ByteTransport {
+/// A connected socket of a ``SocketLoop``, in clear or with TLS. In its turns only.
+final class SocketTransport: ByteTransport, PolledSocket {
     private let sockets: SocketLoop
-    private let descriptor: CInt
+    private let socket: Socket
     private let readSize: Int
     private var receiver: (any ByteReceiver)?
     private(set) var mark: UInt64 = 0
 
-    private var outgoing = CircularBuffer<ByteBuffer>()
+    /// TLS sessions, each carried by the one before it; the first by the socket.
+    private var sessions: [TLSSession] = []
+    /// While a handshake is under way.
+    private var handshake: (any TLSHandshakeDriver)?
+    /// What was written and not taken yet.
+    private var outgoing = KeptBytes()
     /// Whether the socket took less than there was.
     private var isFull = false
+    /// Whether bytes may have been read from the socket that TLS has not given yet: the poller does not tell of them.
+    private var hasUnread = false
     /// Who is told of what happens to the socket.
     private var watch = Watch.none
     /// The thread that sees to the socket, and whether it knows that there is something to write.
-    private var carrier: (waiter: LoadWaiter, isWriting: Bool)?
-    private var moments = Moments()
+    private var waiting: (waiter: LoadWaiter, isWriting: Bool)?
     private var isPaused = false
     private var isClosed = false
+    private var endsWriting = false
     /// Why nothing can be written any more; what the peer has sent is read all the same.
-    private var failure: IOError?
+    private var failure: SocketError?
 
     private enum Watch: Equatable {
         case none
         case poller(SocketPoller.Interest)
         /// A thread that waits for its load is going to be told.
         case promised
-        /// It waits in poll(2) just now, or has the turn, or has left and the turn in which that is said is to come.
+        /// It waits in poll(2), or has the turn, or has left and the turn in which that is said is to come.
         case thread
     }
 
+    /// With TLS, more than this is not read at once: what was decrypted is still in the processor's cache when it is delivered.
+    private static let secureReadSize = 128 << 10
+    /// Small pieces with more to come are put together into one TLS record, up to its size.
+    private static let recordSize = 16 << 10
+
     /// - Parameters:
-    ///   - descriptor: of a connected, non-blocking stream socket; the transport's from now on.
+    ///   - socket: connected.
     ///   - readSize: how many bytes are asked for at once.
-    init(_ descriptor: CInt, on loop: SocketLoop, readSize: Int) {
-        self.descriptor = descriptor
+    init(_ socket: Socket, on loop: SocketLoop, readSize: Int) {
+        self.socket = socket
         self.readSize = max(1, readSize)
         sockets = loop
-    }
-
-    deinit {
-        if !isClosed { shut(descriptor) }
     }
 
     /// From now on `receiver` hears of everything. It is kept until the end.
     func start(for receiver: any ByteReceiver) {
         self.receiver = receiver
         mark = sockets.add(self)
+    }
+
+    /// From now on `receiver` hears of everything in the place of the last one.
+    func hand(to receiver: any ByteReceiver) {
+        self.receiver = receiver
+        handshake = nil
+        isPaused = false
+        if !sessions.isEmpty { readAgainSoon() }
+        attend()
     }
 
     var loop: any SerialLoop { sockets }
@@ -66,8 +82,15 @@ final class SocketTransport: ByteTransport {
 
     var isAlive: Bool {
         guard !isClosed else { return false }
-        var byte: UInt8 = 0
-        return unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) < 0 && (errno == EAGAIN || errno == EINTR)
+        switch socket.sight {
+        case .nothing: return true
+        case .end, .failure: return false
+        case .bytes:
+            // Of TLS it may be a ticket, which says nothing of the next response.
+            guard !sessions.isEmpty, !hasUnread else { return false }
+            read(atMost: Self.recordSize)
+            return !isClosed && socket.sight == .nothing
+        }
     }
 
     func pause() { isPaused = true }
@@ -75,35 +98,83 @@ final class SocketTransport: ByteTransport {
     func resume() {
         isPaused = false
         leaveToPoller()
+        if hasUnread { readAgainSoon() }
         attend()
     }
 
     /// What the poller says, or the thread that waits.
-    ///
-    /// - Parameter limit: how many bytes are read.
-    func handle(_ happened: SocketPoller.Interest, readingAtMost limit: Int = .max) {
+    func handle(_ happened: SocketPoller.Interest) {
         // What the poller had seen before the socket was taken from it is seen again, by the thread that was promised.
         guard !isClosed, watch != .promised else { return }
+        if handshake != nil { return handleHandshake(happened) }
         if happened.contains(.write) {
             if isFull {
-                send()
+                sendKept()
                 if !isFull { receiver?.transportIsWritable() }
             }
-            // A socket that takes everything would be told of for ever.
+            // Always writable: remove the interest to avoid spinning.
             attend()
         }
         guard !isClosed, !happened.isDisjoint(with: [.read, .hangUp, .error]) else { return }
-        // Who is paused hears of nothing; and an end is told again and again.
+        // An end is told again and again.
         if isPaused { return attend() }
-        let count = sockets.receive(from: descriptor, atMost: min(readSize, limit)) { receiver?.didReceive($0) }
-        if count == 0 {
-            end(failure)
-        } else if count < 0, errno != EAGAIN, errno != EINTR {
-            end(failure ?? IOError(errnoCode: errno, reason: "recv"))
+        read(atMost: .max)
+    }
+
+    private func read(atMost limit: Int) {
+        guard let session = sessions.last else { return readPlain(atMost: min(readSize, limit)) }
+        readSecure(session, atMost: min(readSize, Self.secureReadSize, limit))
+    }
+
+    private func readPlain(atMost size: Int) {
+        switch unsafe sockets.receive(atMost: size, { unsafe socket.receive($0) }, { receiver?.didReceive($0) }) {
+        case .moved, .wouldBlock: break
+        case .end: end(failure)
+        case .failed(let error): end(failure ?? error)
         }
     }
 
-    private func end(_ failure: IOError?) {
+    private func readSecure(_ session: TLSSession, atMost size: Int) {
+        var last = TLSSession.Reading.wantsRead
+        hasUnread = false
+        _ = unsafe sockets.receive(atMost: size) { buffer in
+            var count = 0
+            while count < buffer.count {
+                last = unsafe session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
+                guard case .bytes(let read) = last else { break }
+                count += read
+            }
+            if case .bytes = last { hasUnread = true }
+            return count > 0 ? .moved(count) : .wouldBlock
+        } _: {
+            receiver?.didReceive($0)
+        }
+        guard !isClosed else { return }
+        switch last {
+        case .bytes: if !isPaused { readAgainSoon() }
+        case .wantsRead: break
+        case .wantsWrite:
+            isFull = true
+            attend()
+        case .end: end(failure)
+        case .failed(let error): end(failure ?? error)
+        }
+    }
+
+    /// TLS may have more than the poller knows of. Others have their turn before.
+    private func readAgainSoon() {
+        hasUnread = true
+        guard watch != .thread else { return }
+        let bound = TurnBound(self)
+        sockets.execute { bound.value.readUnread() }
+    }
+
+    private func readUnread() {
+        guard hasUnread, !isClosed, !isPaused, handshake == nil, watch != .thread, watch != .promised else { return }
+        read(atMost: .max)
+    }
+
+    private func end(_ failure: SocketError?) {
         self.failure = failure
         close()
     }
@@ -112,69 +183,66 @@ final class SocketTransport: ByteTransport {
 
     var isWritable: Bool { !isFull && failure == nil && !isClosed }
 
-    func write(_ bytes: ByteBuffer) {
-        if failure == nil, !isClosed { outgoing.append(bytes) }
-    }
-
-    func flush() {
-        guard !isClosed else { return }
-        send()
-        attend()
-    }
-
-    func send(_ bytes: ByteBuffer) {
-        guard outgoing.isEmpty, failure == nil, !isClosed else {
-            write(bytes)
-            return flush()
-        }
-        let count = put(bytes, isMoreToCome: false)
-        if count < bytes.readableBytes, failure == nil {
-            var rest = bytes
-            rest.moveReaderIndex(forwardBy: count)
-            outgoing.append(rest)
+    func write(_ bytes: borrowing RawSpan, hasMore: Bool) {
+        guard failure == nil, !isClosed else { return }
+        if sessions.isEmpty || outgoing.isEmpty && !hasMore {
+            let count = outgoing.isEmpty ? put(bytes, hasMore: hasMore) : 0
+            if failure == nil, count < bytes.byteCount { outgoing.append(bytes.extracting(count...)) }
+            if count == 0, !isFull { sendKept(hasMore: hasMore) }
+        } else {
+            outgoing.append(bytes)
+            if !isFull, !hasMore || outgoing.count >= Self.recordSize { sendKept() }
         }
         attend()
     }
 
-    /// Has the kernel send bytes of a file, after all that was written (`sendfile(2)`).
-    func send(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer {
+    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer {
+        guard sessions.isEmpty else { return .unable }
         guard !isClosed, failure == nil else { return .full }
-        send(isMoreToCome: true)
+        sendKept(hasMore: true)
         defer { attend() }
         guard outgoing.isEmpty, !isFull, failure == nil else { return .full }
-        let (taken, error) = withoutBrokenPipeSignal { systemSendFile(descriptor, file, offset, count) }
+        let taken = socket.send(file: file, from: offset, atMost: count)
         if taken > 0 { return .took(taken) }
         // Of anything else what is at fault shows when the file is read, and its bytes are sent: also that it has ended.
-        guard taken < 0, error == EAGAIN else { return .unable }
+        guard taken == -Int(EAGAIN) else { return .unable }
         isFull = true
         return .full
     }
 
-    private func send(isMoreToCome: Bool = false) {
-        isFull = false
-        while let next = outgoing.first {
-            let count = put(next, isMoreToCome: isMoreToCome || outgoing.count > 1)
-            if failure != nil { return outgoing.removeAll() }
-            guard count == next.readableBytes else {
-                outgoing[outgoing.startIndex].moveReaderIndex(forwardBy: count)
-                return
-            }
-            outgoing.removeFirst()
-        }
+    /// Sends no more, after all that was written; what the peer sends is still received.
+    func closeWriting() {
+        endsWriting = true
+        if outgoing.isEmpty { endWriting() }
     }
 
-    /// - Returns: how many bytes the socket took; where that are not all, it is full, or nothing can be written any more.
-    private func put(_ bytes: ByteBuffer, isMoreToCome: Bool) -> Int {
-        let flags = CInt(MSG_NOSIGNAL | (isMoreToCome ? MSG_MORE : 0))
-        return unsafe bytes.withUnsafeReadableBytes { bytes in
+    private func endWriting() {
+        guard !isClosed, failure == nil else { return }
+        if let session = sessions.last { session.shutDown() } else { socket.shutDownWriting() }
+    }
+
+    private func sendKept(hasMore: Bool = false) {
+        isFull = false
+        guard !outgoing.isEmpty else { return }
+        let count = outgoing.withBytes { put($0, hasMore: hasMore) }
+        if failure == nil { outgoing.removeFirst(count) } else { outgoing.removeAll() }
+        if endsWriting, outgoing.isEmpty { endWriting() }
+    }
+
+    /// - Returns: how many bytes were taken; where that are not all, the socket is full, or nothing can be written any more.
+    private func put(_ bytes: borrowing RawSpan, hasMore: Bool) -> Int {
+        unsafe bytes.withUnsafeBytes { bytes in
             var taken = 0
             while taken < bytes.count {
-                let count = unsafe systemSend(descriptor, bytes.baseAddress.map { unsafe $0 + taken }, bytes.count - taken, flags)
-                if count >= 0 {
-                    taken += count
-                } else if errno != EINTR {
-                    if errno == EAGAIN { isFull = true } else { failure = IOError(errnoCode: errno, reason: "send") }
-                    break
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[taken...])
+                switch sessions.last.map({ unsafe $0.write(rest) }) ?? (unsafe socket.send(rest, hasMore: hasMore)) {
+                case .moved(let count): taken += count
+                case .wouldBlock, .end:
+                    isFull = true
+                    return taken
+                case .failed(let error):
+                    failure = error
+                    return taken
                 }
             }
             return taken
@@ -185,8 +253,8 @@ final class SocketTransport: ByteTransport {
 
     /// Sees to it that the poller tells of what is wanted now, unless somebody else does.
     private func attend() {
-        if watch == .thread, isFull, carrier?.isWriting == false { carrier?.waiter.wake() }
-        guard !isClosed, watch != .promised, watch != .thread else { return }
+        if watch == .thread, isFull, waiting?.isWriting == false { waiting?.waiter.wake() }
+        guard !isClosed, watch != .promised, watch != .thread, handshake == nil else { return }
         var wanted: SocketPoller.Interest = isPaused ? [] : .read
         if isFull { wanted.insert(.write) }
         watch(for: wanted)
@@ -198,15 +266,15 @@ final class SocketTransport: ByteTransport {
         case .none where wanted.isEmpty: return
         case .poller where wanted.isEmpty:
             // Not only an empty interest: a hang-up is told even then.
-            sockets.poller.forget(descriptor)
+            sockets.poller.forget(socket.descriptor)
             watch = .none
             return
         case .poller:
-            if sockets.poller.watchAgain(descriptor, for: wanted, mark: mark) { watch = .poller(wanted) }
+            if sockets.poller.watchAgain(socket.descriptor, for: wanted, mark: mark) { watch = .poller(wanted) }
             return
         case .none, .promised, .thread:
-            guard sockets.poller.watch(descriptor, for: wanted, mark: mark) else {
-                return end(IOError(errnoCode: errno, reason: "epoll_ctl"))
+            guard sockets.poller.watch(socket.descriptor, for: wanted, mark: mark) else {
+                return end(.system(errno))
             }
             watch = .poller(wanted)
         }
@@ -218,20 +286,55 @@ final class SocketTransport: ByteTransport {
         guard !isClosed else { return }
         isClosed = true
         outgoing.removeAll()
+        if failure == nil { for session in sessions.reversed() { session.shutDown() } }
         sockets.remove(self)
         switch watch {
-        case .poller: sockets.poller.forget(descriptor)
+        case .poller: sockets.poller.forget(socket.descriptor)
         case .none, .promised, .thread: break
         }
         if watch == .thread {
             // It may wait for this very descriptor, whose number must not become another file's meanwhile.
-            shutdown(descriptor, CInt(SHUT_RDWR))
+            socket.shutDown()
         } else {
-            shut(descriptor)
+            socket.close()
         }
         let last = TurnBound((receiver, failure))
-        receiver = nil
+        (receiver, handshake) = (nil, nil)
         sockets.execute { last.value.0?.transportDidEnd(last.value.1) }
+    }
+}
+
+// MARK: TLS
+
+extension SocketTransport {
+    /// What carries a further TLS session.
+    var carrier: any TLSCarrier { sessions.last ?? socket }
+
+    /// Whether TLS is on.
+    var isSecure: Bool { !sessions.isEmpty }
+
+    /// Begins a handshake on an open connection; ``hand(to:)`` comes behind it.
+    func start(_ session: TLSSession, for handshake: any TLSHandshakeDriver) {
+        sessions.append(session)
+        self.handshake = handshake
+        continueHandshake()
+    }
+
+    /// An answer has come, or the socket is ready.
+    func continueHandshake() {
+        guard let handshake, !isClosed else { return }
+        let wait = handshake.proceed()
+        guard self.handshake === handshake, !isClosed else { return }
+        switch wait {
+        case .reading: watch(for: .read)
+        case .writing: watch(for: .write)
+        // Without .read, for what the server sends is not for now; its end is.
+        case .nothing: watch(for: .readHangUp)
+        }
+    }
+
+    private func handleHandshake(_ happened: SocketPoller.Interest) {
+        if case .poller(.readHangUp) = watch { handshake?.peerClosed() } else { continueHandshake() }
     }
 }
 
@@ -242,15 +345,16 @@ extension SocketTransport {
     ///
     /// Not where another one still waits for the socket, which its own load has left: that one sees to it, and then the poller.
     func promiseCarrier() {
-        guard watch != .thread else { return }
-        if case .poller = watch { sockets.poller.forget(descriptor) }
+        guard watch != .thread, !isClosed else { return }
+        if case .poller = watch { sockets.poller.forget(socket.descriptor) }
         watch = .promised
     }
 
     /// The promise is not kept.
-    func leaveToPoller() {
+    private func leaveToPoller() {
         guard watch == .promised else { return }
         watch = .none
+        if hasUnread { readAgainSoon() }
         attend()
     }
 
@@ -259,7 +363,7 @@ extension SocketTransport {
     /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this socket.
     /// - Returns: `false` where nothing can be done here.
     func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool {
-        guard !isClosed, !isPaused, watch != .thread else {
+        guard !isClosed, !isPaused, watch != .thread, handshake == nil else {
             leaveToPoller()
             return false
         }
@@ -267,10 +371,14 @@ extension SocketTransport {
         watch = .thread
         var canWait = true
         while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
+            if hasUnread {
+                read(atMost: .max)
+                continue
+            }
             let isWriting = isFull
-            carrier = (waiter, isWriting)
+            waiting = (waiter, isWriting)
             sockets.leave()
-            let happened = try? waiter.wait(for: descriptor, isWriting: isWriting)  // `try?`: the poller goes on
+            let happened = try? waiter.wait(for: socket.descriptor, isWriting: isWriting)  // `try?`: the poller goes on
             sockets.enterInTime()
             guard let happened else {
                 canWait = false
@@ -282,79 +390,17 @@ extension SocketTransport {
         return canWait
     }
 
-    /// As ``promiseCarrier()``, for ``carryOnForMoment(while:)``.
-    ///
-    /// - Returns: `false` where the peer's answers have taken longer.
-    func promiseMoment() -> Bool {
-        guard watch != .thread, moments.takeNext() else { return false }
-        promiseCarrier()
-        return true
-    }
-
-    /// As ``carryOn(for:while:)``, for a moment or two: the thread sleeps no longer, waits for no turn, and reads little. Ends the turn.
-    func carryOnForMoment(while isNeeded: () -> Bool) {
-        guard watch == .promised, !isClosed, !isPaused else {
-            leaveToPoller()
-            return sockets.leave()
-        }
-        watch = .thread
-        var count = 0
-        while count < Moments.mostForLoad, !isClosed, !isPaused, isNeeded() {
-            count += 1
-            let isWriting = isFull
-            sockets.leave()
-            let happened = LoadWaiter.waitForMoment(for: descriptor, isWriting: isWriting)
-            guard sockets.enter() else {
-                let bound = TurnBound(self)
-                return sockets.execute {
-                    bound.value.moments.note(isSuccess: false)
-                    bound.value.endCarrying()
-                }
-            }
-            guard let happened else { break }
-            handle(SocketPoller.Interest(happened), readingAtMost: Moments.mostBytes)
-        }
-        moments.note(isSuccess: !isNeeded())
-        endCarrying()
-        sockets.leave()
-    }
-
     /// The thread has left the socket.
     private func endCarrying() {
         watch = .none
-        carrier = nil
+        waiting = nil
         if isClosed {
-            shut(descriptor)
+            socket.close()
         } else if receiver?.isIdle != true {
             // Nobody is told of an idle one: it is looked at before it is used again.
+            if hasUnread { readAgainSoon() }
             attend()
         }
-    }
-}
-
-/// Whether it is worth while to wait for a peer's answer for a moment: not for some time after one that took longer, then for longer and longer.
-private struct Moments {
-    /// Head and body often come apart; what comes in more pieces is for the loop.
-    static let mostForLoad = 2
-    /// Of each piece: to decode them is the thread's work, too.
-    static let mostBytes = 32 << 10
-    private static let shortestRest = 16
-    private static let longestRest = 1024
-
-    private var rest = 0
-    /// How many loads still go without.
-    private var left = 0
-
-    /// Whether the next load gets one.
-    mutating func takeNext() -> Bool {
-        guard left > 0 else { return true }
-        left -= 1
-        return false
-    }
-
-    mutating func note(isSuccess: Bool) {
-        rest = isSuccess ? 0 : min(max(Self.shortestRest, rest * 2), Self.longestRest)
-        left = rest
     }
 }
 
@@ -362,22 +408,5 @@ extension SocketPoller.Interest {
     fileprivate init(_ happened: (canRead: Bool, canWrite: Bool)) {
         self = happened.canRead ? .read : []
         if happened.canWrite { insert(.write) }
-    }
-}
-
-// Out here, for inside the class the names are its own.
-
-private func shut(_ descriptor: CInt) { _ = close(descriptor) }
-
-private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: CInt) -> Int {
-    unsafe send(descriptor, bytes, count, flags)
-}
-
-/// - Returns: how many bytes were taken, and, where that is negative, errno.
-private func systemSendFile(_ descriptor: CInt, _ file: CInt, _ offset: Int64, _ count: Int) -> (Int, CInt) {
-    while true {
-        var place = off_t(offset)
-        let taken = unsafe sendfile(descriptor, file, &place, count)
-        if taken >= 0 || errno != EINTR { return (taken, errno) }
     }
 }

@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import NIOCore
-import NIOPosix
-import NIOSSL
-import NIOTLS
 import PortolanCore
 
-/// One TLS handshake, and the questions that come up in it: is the server trusted, and which certificate does the client show.
+/// One TLS handshake on a connected socket, and the challenges that come up in it: is the server trusted, and which certificate does the client show.
 ///
-/// The questions are asked before anything that matters leaves: the client's certificate is sent only to a server that is trusted, and the first
-/// byte of a request after all answers. Nobody waits for the network meanwhile; what the server sends is held.
+/// Challenges come before anything that matters leaves: the client's certificate is sent only to a server that is trusted, and the first byte of a
+/// request after all answers. What the server sends meanwhile stays in the socket.
 ///
-/// BoringSSL verifies the chain itself, and then tells only the leaf; where a chain is not trusted, it tells nothing, and takes no answer.
-/// So such a handshake ends ``Outcome/distrusted``, and is made once more on a connection of its own, where the chain is looked at, BoringSSL's
-/// verification left out, and the server trusted only if the load says so (``Style/inspecting(isDistrusted:)``).
-///
-/// On the channel's event loop.
-final class TLSHandshake: @unchecked Sendable {  // … because it is touched on its event loop only
-    enum Style {
-        /// BoringSSL verifies the chain.
-        case verifying
-        /// Nobody does.
-        ///
-        /// - Parameter isDistrusted: whether default handling is to fail.
-        case inspecting(isDistrusted: Bool)
-    }
-
+/// In the turns of the socket's loop only.
+final class TLSHandshake: @unchecked Sendable {  // … because it is touched in the turns of its loop only
     enum Outcome {
         case secured(negotiatedProtocol: String?, version: String?, ServerTrust)
-        /// The chain leads to no trusted authority; nobody was asked.
-        case distrusted
         case failed(LoadError)
         /// By an answer of the load that was asked, or for want of one: other loads may answer otherwise.
         case refused(LoadError)
@@ -44,73 +25,54 @@ final class TLSHandshake: @unchecked Sendable {  // … because it is touched on
     }
 
     private let peer: TLSPeer
-    private let style: Style
-    private let shared: SecureContexts.Shared
+    private let settings: TLSSettings
+    private let context: TLSContext
     /// The load that the connection is opened for.
     private weak var owner: (any ChallengeRespondent)?
-    private let eventLoop: any EventLoop
-    /// Called as a question begins, `true`, and ends.
+    /// Whether the configured client certificate is for this server.
+    private let showsIdentity: Bool
+    private let loop: any SerialLoop
+    /// Called as a challenge begins, `true`, and ends.
     private let isAsking: (Bool) -> Void
     private var completion: ((Outcome) -> Void)?
 
     private var step = Step.handshaking
     private weak var asked: AuthenticationChallenge?
-    private var handler: NIOSSLClientHandler?
-    private let front = TLSHandshakeMark()
-    private let back = TLSHandshakeGate()
-    private var trust: (chain: [[UInt8]], verdict: LoadError?)?
+    private weak var transport: SocketTransport?
+    private var session: TLSSession?
+    /// With which an earlier session is to be resumed.
+    private let ticket: TLSTicket?
+    private var evidence: ServerEvidence?
+    private var identity: ClientIdentityChoice?
     private var gaveCertificate = false
 
-    // What BoringSSL waits for.
-    private var verification: EventLoopPromise<NIOSSLVerificationResult>?
-    private var certificate: EventLoopPromise<NIOSSLContextConfigurationOverride>?
-    private var wantsCertificate = false
-    /// NIOSSL asks again with each read that comes before the answer, and would go on in a closed connection if these were answered before its end.
-    private var repeated: [EventLoopPromise<NIOSSLContextConfigurationOverride>] = []
-
-    /// The handshake whose bytes are being looked at on this thread: NIOSSL does not say for which connection a certificate is wanted.
-    private static let current = ThreadSpecificVariable<TLSHandshake>()
-
     init(
-        _ peer: TLSPeer, _ style: Style, shared: SecureContexts.Shared, for owner: (any ChallengeRespondent)?,
-        on eventLoop: any EventLoop,
+        _ peer: TLSPeer, _ settings: TLSSettings, context: TLSContext, for owner: (any ChallengeRespondent)?, showsIdentity: Bool = true,
+        on loop: any SerialLoop,
         isAsking: @escaping (Bool) -> Void, completion: @escaping (Outcome) -> Void
     ) {
         self.peer = peer
-        self.style = style
-        self.shared = shared
+        self.settings = settings
+        self.context = context
         self.owner = owner
-        self.eventLoop = eventLoop
+        self.showsIdentity = showsIdentity
+        self.loop = loop
         self.isAsking = isAsking
         self.completion = completion
+        ticket = context.tickets.ticket(for: peer, now: Self.now)
     }
 
-    func start(on channel: any Channel) throws {
-        let handler =
-            switch style {
-            case .verifying: try NIOSSLClientHandler(context: shared.context, serverHostname: peer.name.indication)
-            case .inspecting:
-                try NIOSSLClientHandler(
-                    context: shared.context, serverHostname: peer.name.indication,
-                    customVerificationCallback: { [weak self] chain, promise in
-                        guard let self else { return promise.succeed(.failed) }
-                        inspect(chain, promise)
-                    })
-            }
-        self.handler = handler
-        front.handshake = self
-        back.handshake = self
-        do { try channel.pipeline.syncOperations.addHandlers([front, handler, back]) } catch {
-            back.handshake = nil
-            throw error
-        }
-        channel.closeFuture.whenComplete { [self] _ in letGo() }
+    private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
+
+    /// - Throws: ``LoadError/Code/noResources``
+    func start(on transport: SocketTransport) throws(LoadError) {
+        self.transport = transport
+        let session = try TLSSession(context, over: transport.carrier, serverName: peer.name.indication, ticket: ticket, delegate: self)
+        self.session = session
+        transport.start(session, for: self)
     }
 
-    /// Lets what the server has sent meanwhile through to the handlers that were added behind, and leaves the channel.
-    func leave() { back.leave() }
-
-    /// Nobody needs the connection any more. The channel is closed by the caller.
+    /// Nobody needs the connection any more. The transport is closed by the caller.
     func cancel() { finish(nil) }
 
     private func finish(_ outcome: Outcome?) {
@@ -120,118 +82,117 @@ final class TLSHandshake: @unchecked Sendable {  // … because it is touched on
         step = .over
         if let outcome { completion(outcome) }
     }
+}
 
-    /// The channel is closed: NIOSSL does nothing any more with answers, but wants each.
-    private func letGo() {
-        verification?.succeed(.failed)
-        let unanswered = repeated + (certificate.map { [$0] } ?? [])
-        (verification, certificate, repeated) = (nil, nil, [])
-        for promise in unanswered { promise.succeed(.noChanges) }
-        handler = nil
-    }
+// MARK: From the transport
 
-    // MARK: From the channel
-
-    func whileCurrent(_ body: () -> Void) {
-        Self.current.currentValue = self
-        body()
-        Self.current.currentValue = nil
-    }
-
-    func didComplete(_ negotiatedProtocol: String?) {
-        decideTrust { [self] in
-            guard let trust else { return }
-            let certain = ServerTrust(chain: trust.chain, verdict: trust.verdict, judge: owner, isPersonal: gaveCertificate)
-            front.leave()
-            finish(.secured(negotiatedProtocol: negotiatedProtocol, version: handler?.tlsVersion?.name, certain))
+extension TLSHandshake: TLSHandshakeDriver {
+    func proceed() -> HandshakeWait {
+        guard let session, case .handshaking = step else { return .nothing }
+        switch session.handshake() {
+        case .done:
+            didComplete(session)
+            return .nothing
+        case .wantsRead: return .reading
+        case .wantsWrite: return .writing
+        case .waits: return .nothing
+        case .failed(let error):
+            // A ticket that the server does not like is no reason to fail again with it.
+            context.tickets.removeAll(for: peer)
+            finish(.failed(.securing(peer, error)))
+            return .nothing
         }
     }
 
-    func didFail(_ error: any Error) {
-        if case .verifying = style, TLSReason(error)?.isDistrust ?? false { return finish(.distrusted) }
-        finish(.failed(.securing(peer, error)))
-    }
-
-    func didClose() {
+    func peerClosed() {
         let moment = if case .asking = step { "while a question about it waited for an answer" } else { "in the TLS handshake" }
         finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) closed the connection \(moment); try again")))
     }
-}
 
-// MARK: Server trust
-
-extension TLSHandshake {
-    /// Goes on when the server is trusted.
-    private func decideTrust(then proceed: @escaping () -> Void) {
-        if trust != nil { return proceed() }
-        // `try?` because a handshake that was verified has a certificate.
-        guard let leaf = try? handler?.peerCertificate?.toDERBytes() else {
+    private func didComplete(_ session: TLSSession) {
+        guard evidence == nil else { return complete(session) }
+        // A resumed session shows no certificates.
+        guard let ticket, session.isResumed else {
             return finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) showed no certificate")))
         }
-        askTrust([leaf], isVerified: true, then: proceed)
+        askTrust(ticket.evidence) { [self] in complete(session) }
     }
 
-    private func inspect(_ chain: [NIOSSLCertificate], _ promise: EventLoopPromise<NIOSSLVerificationResult>) {
-        verification = promise
-        // `compactMap` because what was read from DER can be written as DER.
-        let chain = chain.compactMap { try? $0.toDERBytes() }
-        askTrust(chain, isVerified: false) { [self] in
-            verification = nil
-            // NIOSSL takes the handshake up again in a task of its own, in which it may ask for a certificate.
-            eventLoop.execute { [self] in Self.current.currentValue = self }
-            promise.succeed(.certificateVerified)
-            eventLoop.execute { Self.current.currentValue = nil }
+    private func complete(_ session: TLSSession) {
+        guard let evidence else { return }
+        if gaveCertificate { session.dropTickets() } else { session.keepTickets(for: peer, evidence) }
+        finish(
+            .secured(
+                negotiatedProtocol: session.negotiatedProtocol, version: session.version,
+                ServerTrust(evidence, judge: owner, isPersonal: gaveCertificate)))
+    }
+}
+
+// MARK: From the session
+
+extension TLSHandshake: TLSSessionDelegate {
+    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool? {
+        guard completion != nil else { return false }
+        let evidence = ServerEvidence(chain: chain, verdict: verdict(on: chain, finding))
+        var isInside = true
+        var decision: Bool?
+        askTrust(evidence) { [self] in
+            decision = true
+            session.decideTrust(true)
+            if !isInside { transport?.continueHandshake() }
         }
+        isInside = false
+        // An answer may have come in the call, and have been no.
+        return completion == nil ? false : decision
     }
 
-    private func askTrust(_ chain: [[UInt8]], isVerified: Bool, then proceed: @escaping () -> Void) {
-        let verdict = verdict(on: chain, isVerified: isVerified)
+    private func verdict(on chain: [[UInt8]], _ finding: ChainFinding?) -> LoadError? {
+        if settings.verification == .none { return nil }
+        let problems = CertificateProblem.find(in: chain, for: peer.name, finding, now: Self.now)
+        return CertificateProblem.error(problems, of: peer, chain: chain)
+    }
+
+    /// Calls `proceed` when the server is trusted.
+    private func askTrust(_ evidence: ServerEvidence, then proceed: @escaping () -> Void) {
         ask { answer in
-            ServerTrust.question(peer, chain: chain, verdict: verdict, answer: answer)
-        } heed: { [self] answer in
-            if let refusal = ServerTrust.refusal(answer, verdict: verdict, peer: peer) { return finish(.refused(refusal)) }
-            trust = (chain, verdict)
+            ServerTrust.question(peer, evidence, answer: answer)
+        } then: { [self] answer in
+            if let refusal = ServerTrust.refusal(answer, verdict: evidence.verdict, peer: peer) { return finish(.refused(refusal)) }
+            self.evidence = evidence
             proceed()
         }
     }
 
-    private func verdict(on chain: [[UInt8]], isVerified: Bool) -> LoadError? {
-        if case .inspecting(isDistrusted: false) = style { return nil }
-        let now = Int64(Date().timeIntervalSince1970)
-        let problems = CertificateProblem.find(in: chain, for: peer.name, isVerified: isVerified, now: now)
-        return CertificateProblem.error(problems, of: peer, chain: chain)
-    }
-}
-
-// MARK: The client's certificate
-
-extension TLSHandshake {
-    /// NIOSSL's callback: the handshake that runs on this thread has come to where the client shows its certificate.
-    static func serverWantsCertificate(_ promise: EventLoopPromise<NIOSSLContextConfigurationOverride>) {
-        guard let handshake = current.currentValue else { return promise.succeed(.noChanges) }
-        guard !handshake.wantsCertificate else { return handshake.repeated.append(promise) }
-        handshake.wantsCertificate = true
-        handshake.certificate = promise
-        handshake.decideTrust { handshake.chooseCertificate() }
+    func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice? {
+        guard showsIdentity else { return ClientIdentityChoice.none }
+        if let own = context.identity { return .show(own) }
+        guard completion != nil else { return ClientIdentityChoice.none }
+        if let identity { return identity }
+        var isInside = true
+        chooseIdentity(issuers) { [self] choice in
+            identity = choice
+            if !isInside { transport?.continueHandshake() }
+        }
+        isInside = false
+        return identity ?? (completion == nil ? ClientIdentityChoice.none : nil)
     }
 
-    private func chooseCertificate() {
-        if let identity = shared.identity { return show(identity.override) }
+    private func chooseIdentity(_ issuers: [[UInt8]], then proceed: @escaping (ClientIdentityChoice) -> Void) {
         ask { answer in
             let space = ProtectionSpace(
-                kind: .clientCertificate(acceptedIssuers: []), protocolName: "https", host: peer.host, port: peer.port)
+                kind: .clientCertificate(acceptedIssuers: issuers), protocolName: "https", host: peer.host, port: peer.port)
             return AuthenticationChallenge(protectionSpace: space, reply: answer)
-        } heed: { [self] answer in
+        } then: { [self] answer in
             switch answer {
             case .use(.certificate(let chain, let privateKey)):
                 do throws(LoadError) {
                     let identity = try LoadedIdentity(ClientIdentity(chain: chain, privateKey: privateKey))
                     gaveCertificate = true
-                    show(identity.override)
+                    proceed(.show(identity))
                 } catch {
                     finish(.refused(error))
                 }
-            case .use, .performDefault, .continueWithout: show(.noChanges)
+            case .use, .performDefault, .continueWithout: proceed(.none)
             case .rejectProtectionSpace:
                 finish(
                     .refused(
@@ -247,24 +208,18 @@ extension TLSHandshake {
             }
         }
     }
-
-    private func show(_ override: NIOSSLContextConfigurationOverride) {
-        guard let certificate else { return }
-        self.certificate = nil
-        certificate.succeed(override)
-    }
 }
 
-// MARK: Asking
+// MARK: Challenges
 
 extension TLSHandshake {
     private func ask(
-        _ make: (@escaping @Sendable (ChallengeAnswer) -> Void) -> AuthenticationChallenge, heed: @escaping (ChallengeAnswer) -> Void
+        _ make: (@escaping @Sendable (ChallengeAnswer) -> Void) -> AuthenticationChallenge, then proceed: @escaping (ChallengeAnswer) -> Void
     ) {
         guard completion != nil else { return }
-        let answered = Answering(heed)
+        let reply = TurnBound(proceed)
         let challenge = make { [self] answer in
-            if eventLoop.inEventLoop { take(answer, answered) } else { eventLoop.execute { self.take(answer, answered) } }
+            if loop.isInTurn { take(answer, reply.value) } else { loop.execute { self.take(answer, reply.value) } }
         }
         asked = challenge
         step = .asking
@@ -272,18 +227,11 @@ extension TLSHandshake {
         if let owner { owner.ask(challenge) } else { challenge.answer(.performDefault) }
     }
 
-    private func take(_ answer: ChallengeAnswer, _ answered: Answering) {
+    private func take(_ answer: ChallengeAnswer, _ proceed: (ChallengeAnswer) -> Void) {
         guard case .asking = step else { return }
         step = .handshaking
         asked = nil
         isAsking(false)
-        answered.heed(answer)
-    }
-
-    /// What to do with an answer.
-    private struct Answering: @unchecked Sendable {  // … because it is called on the event loop only
-        let heed: (ChallengeAnswer) -> Void
-
-        init(_ heed: @escaping (ChallengeAnswer) -> Void) { self.heed = heed }
+        proceed(answer)
     }
 }

@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCore
 import PortolanTestSupport
+import ServerSupport
 import Synchronization
 import Testing
 
@@ -182,7 +183,7 @@ import Testing
             task.cancel()
             await delegate.ended()
             #expect(delegate.error?.code == .cancelled)
-            await server.wait(for: .closed, times: name == "good" ? 1 : 2)
+            try await server.wait(for: .closed, times: name == "good" ? 1 : 2)
             challenge.answer(.use(.serverTrust))
             #expect(server.count(.asked) == 0)
             try await server.stop()
@@ -194,8 +195,8 @@ import Testing
         let questions = Questions()
         async let outcome = SecureLoads().load(server.url, asking: questions)
         let challenge = try await questions.next()
-        await server.wait(for: .secured(nil))
-        server.closeAll()
+        try await server.wait(for: .secured(nil))
+        try server.closeAll()
         let ended = try await outcome
         #expect(ended.code == .secureConnectionFailed)
         #expect(ended.text.contains("while a question about it waited for an answer"))
