@@ -38,7 +38,9 @@ import Testing
     func theDeepestConfigurationFitsTheStack(_ depth: Int) throws {
         let text = String(repeating: #"{"a":"#, count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
         let outcome = Monitor<LoadError.Code??>(nil)
-        try PlatformThread.start {
+        // AddressSanitizer makes frames several times as large.
+        let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
+        try PlatformThread.start(stackSize: isSanitized ? 4 << 20 : 512 << 10) {
             do throws(LoadError) {
                 _ = try PluginConfiguration(json: text)
                 outcome.signalling { $0 = .some(nil) }
