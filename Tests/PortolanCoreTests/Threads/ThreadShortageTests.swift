@@ -145,6 +145,9 @@ import Testing
         for _ in 0..<100 { pool.runEventually(isNested: isNested) { ran.signalling { $0 += 1 } } }
         isOpen.signalling { $0 = true }
         #expect(ran.wait(atMost: .seconds(60)) { $0 == 100 ? $0 : nil } == 100)
+        // The retry that is left holds pool and clock in a circle.
+        supply.retry()
+        #expect(supply.clock.pendingAlarmCount == 0)
     }
 
     /// A closure that goes through a list is wrapped once more each time; so deep a stack no thread has.
