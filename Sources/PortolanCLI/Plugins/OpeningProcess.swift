@@ -77,16 +77,17 @@ final class OpeningHelper {
         _exit(0)
     }
 
-    /// Why opening the plugin does not return; `nil` where it does.
+    /// Why opening the plugin does not return; `nil` where it does. A plugin that ends the other process is not opened here either.
     var problem: String? {
+        let gone = "opening the library ended the process that watches over it; mend that, and start 'plugins watch' again"
         var byte: UInt8 = 1
-        guard unsafe write(requests, &byte, 1) == 1 else { return nil }
+        guard unsafe write(requests, &byte, 1) == 1 else { return gone }
         var answer: [UInt8] = []
         while answer.count < Self.largestCount {
             var bytes = [UInt8](repeating: 0, count: Self.largestCount - answer.count)
             let count = unsafe read(answers, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return nil }
+            guard count > 0 else { return gone }
             answer += bytes[..<count]
         }
         let text = String(decoding: answer.prefix { $0 != 0 }, as: UTF8.self)

@@ -40,6 +40,25 @@ struct OpeningEndTests {
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 
+    /// The process that opens plugins for `watch` is the grandparent of the one that the plugin's code runs in. Killed once, for where the plugin
+    /// is opened in the command itself the grandparent is the test's.
+    @Test func aPluginThatEndsTheHelperIsNotOpened() throws {
+        try build(
+            """
+            if (open("\(program.path)/once", O_CREAT | O_EXCL, 0600) < 0) return;
+            char path[64], name[32] = "";
+            int parent = 0;
+            snprintf(path, sizeof path, "/proc/%d/stat", (int)getppid());
+            FILE *file = fopen(path, "r");
+            if (!file || fscanf(file, "%*d (%31[^)]) %*c %d", name, &parent) != 2) return;
+            if (parent > 1 && strncmp(name, "portolan", 8) == 0) kill(parent, SIGKILL);
+            pause();
+            """)
+        let watch = try program.run("plugins", "watch", "forger", "--changes", "0")
+        #expect(watch.status == 107, "\(watch.text) \(watch.errors)")
+        #expect(watch.text.contains("ended the process that watches over it"), "\(watch.text)")
+    }
+
     @Test func noProcessOutlivesValidation() throws {
         try build(
             """
