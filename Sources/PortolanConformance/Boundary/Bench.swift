@@ -17,7 +17,7 @@ struct Bench: Sendable {
     let changes = LentChanges()
 }
 
-/// What a plugin has written to of what it was lent as const.
+/// The const arguments that a plugin has written to.
 final class LentChanges: Sendable {
     private let list = Mutex<[String]>([])
 

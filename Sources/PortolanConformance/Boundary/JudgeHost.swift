@@ -73,7 +73,7 @@ final class JudgeHost: LentAsConst, @unchecked Sendable {  // … because all th
 
     var changed: String? {
         guard let protected, unsafe configuration.state != protected else { return nil }
-        return "what init is told"
+        return "the configuration that init gets"
     }
 
     private static func at(_ pointer: UnsafeMutablePointer<portolan_host>) -> JudgeHost {

@@ -87,7 +87,7 @@ final class JudgedInstance: @unchecked Sendable {  // … because what it holds 
         withExtendedLifetime(old) {}
     }
 
-    /// Notes what the plugin has written to of what is lent as const.
+    /// Notes which of its const arguments the plugin has written to.
     func noteChanges() {
         let objects = kept.withLock(\.objects) + [host]
         for object in objects { if let what = (object as? any LentAsConst)?.changed { bench.changes.note(what) } }

@@ -14,9 +14,9 @@ struct PageState: Hashable {
     let isWritable: Bool
 }
 
-/// What a plugin is lent as const.
+/// A const argument of a plugin's function.
 protocol LentAsConst: Sendable {
-    /// What it is, where the plugin has written to it, or made it writable, although it was protected.
+    /// Names the argument if the plugin has written to it or made it writable, although it was protected; otherwise `nil`.
     var changed: String? { get }
 }
 

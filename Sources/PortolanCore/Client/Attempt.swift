@@ -178,7 +178,7 @@ package final class Attempt: ProtocolClient {
         if owesGate { observer.attemptOwedGate() }
         switch delivered {
         case .answer(.pause) where event != .redirect:
-            // Whoever could have let it go on may have let go of it: then this ends it.
+            // The caller may have released the task, and nobody can resume it: then this call ends the load.
             observer.attemptPaused()
             return order.load(ordering: .acquiring).isOver ? .stopped : .pause
         case .answer(let flow): return flow

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Every member may be called from any thread, at any moment of the load.
 ///
-/// A running task lives until its load has ended, whoever else keeps it. A suspended one, or one whose delegate has answered `.pause`, lives as
+/// A running task lives until its load has ended, also if nothing else refers to it. A suspended one, or one whose delegate has answered `.pause`, lives as
 /// long as it is kept: when its last reference is released, the load is stopped, its connection is closed, and its delegate hears nothing more.
 public final class LoadTask: Sendable {
     /// The request that the task was made with.

@@ -7,7 +7,7 @@
 /// - A request that got no answer on a connection that had been used before is sent again where its method is idempotent; not twice, for a retry that
 ///   failed is not retried (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
 /// - In all, a load sends its request again at most ``limit`` times. A request that is passed over on a connection on which others are served does not
-///   count: a server that ends each connection after so many requests comes to it, for loads that were passed over go first.
+///   count: a server that ends each connection after a number of requests serves it soon, because loads that were passed over go first.
 struct ResendPolicy {
     /// As often as curl does (`CONN_MAX_RETRIES`); Chromium stops at two.
     static let limit = 5
@@ -29,7 +29,7 @@ struct ResendPolicy {
         case sendAgain
         /// The load fails.
         case fail
-        /// The load fails: it was to be sent again, and was sent in vain so many times already.
+        /// The load fails: it was to be sent again, but was sent this many times in vain.
         case giveUp(afterSending: Int)
     }
 

@@ -3,7 +3,7 @@
 import PortolanCore
 import Synchronization
 
-/// Why no connection is opened for a load. What a load is told is what holds when somebody asks, for what it waits for changes while it waits.
+/// Why no connection is opened for a load. The reason changes while the load waits, so it is read when a message needs it.
 final class QueueReason: Sendable {
     enum Value: UInt8, AtomicRepresentable {
         /// There are as many as there may be.

@@ -75,8 +75,8 @@ package struct Exchange: Sendable {
         }
     }
 
-    /// The exchange without the bytes of bodies. Their numbers are left, so that it counts as recorded in part, and the digest of what was sent, so that
-    /// it is told from other requests.
+    /// The exchange without the bytes of bodies. Their numbers are left, so that it counts as recorded in part, and the digest of what was sent, by
+    /// which it differs from other requests.
     package var withoutBodies: Exchange {
         var exchange = self
         if let body {

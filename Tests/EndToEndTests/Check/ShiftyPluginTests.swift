@@ -158,7 +158,7 @@ struct ShiftyPluginTests {
         #expect(results.first { $0.id == "ORDER-02" }.map { $0.verdict != "passed" && $0.verdict != "warned" } == true, "\(results)")
     }
 
-    /// A handler of SIGSEGV makes writable what is lent as const.
+    /// A handler of SIGSEGV makes a const argument writable.
     @Test func whatIsWrittenDespiteAFaultIsFound() throws {
         try build(
             Self.source(
