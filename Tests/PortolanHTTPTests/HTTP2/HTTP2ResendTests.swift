@@ -109,14 +109,18 @@ struct HTTP2ResendTests {
     /// Any method: the server says that it did nothing with the request.
     @Test(arguments: rejections, methods)
     func whatWasNotProcessedIsSentAgain(_ rejection: Ending, _ method: HTTPRequest.Method) async throws {
+        let endsConnection = rejection.testDescription.contains("GOAWAY")
         let server = try HostileServer(whole: { arrival in
-            arrival.number < 2
+            (endsConnection ? arrival.connection : arrival.number) < 2
                 ? rejection.bytes(arrival.stream)
                 : F.headers(Self.ok, stream: arrival.stream) + F.data("yes", stream: arrival.stream, ends: true)
         })
         let delegate = await Self.load(try Self.request(server, method))
         #expect(delegate.error == nil && delegate.text == "yes", "\(String(describing: delegate.error))")
-        #expect(server.requestCount == 3)
+        #expect(server.server.connections.count == (endsConnection ? 3 : 1))
+        // Between RST_STREAM and GOAWAY the request may already have left once more on the same connection.
+        let mayLeaveTwice = rejection.testDescription == "REFUSED_STREAM and GOAWAY 0"
+        #expect((3...(mayLeaveTwice ? 5 : 3)).contains(server.requestCount))
     }
 
     @Test(arguments: rejections, methods)
