@@ -15,14 +15,6 @@ let strict: [SwiftSetting] = [
 
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let nio: [Target.Dependency] = [
-    .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOPosix", package: "swift-nio"),
-    .product(name: "NIOSSL", package: "swift-nio-ssl"),
-    .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-    .product(name: "NIOHPACK", package: "swift-nio-http2"),
-]
-
 /// What `make docs` needs, and nobody who builds or depends on this package.
 let documentation: [Package.Dependency] =
     Context.environment["PORTOLAN_DOCUMENTATION"] == nil
@@ -34,6 +26,7 @@ let peers: [Package.Dependency] =
     hasBenchmarks
     ? [
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.30.0"),
     ] : []
 let benchmarks: [Target] =
@@ -71,9 +64,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
-        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
-        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
     ] + documentation + peers,
     targets: [
         .target(name: "CPortolan"),
@@ -83,6 +73,8 @@ let package = Package(
         .systemLibrary(name: "CThreadTrace"),
         .systemLibrary(name: "CPortolanZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPortolanFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
+        .systemLibrary(name: "CPortolanOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CPortolanNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
         .target(name: "PortolanCore", dependencies: ["CPortolanEpoll", httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
@@ -91,7 +83,10 @@ let package = Package(
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
         .target(
             name: "PortolanHTTP",
-            dependencies: ["PortolanCore", "PortolanCoding", "CPortolanEpoll", "CSecureGetenv", httpTypes, logging] + nio,
+            dependencies: [
+                "PortolanCore", "PortolanCoding", "CPortolanEpoll", "CPortolanOpenSSL", "CPortolanNGHTTP2", "CSecureGetenv", httpTypes,
+                logging,
+            ],
             swiftSettings: strict),
         .target(
             name: "PortolanBinding", dependencies: ["PortolanCore", "PortolanJSON", "CPortolanFFI", httpTypes, logging],
@@ -120,7 +115,8 @@ let package = Package(
         // The servers of the tests; no product.
         .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
         .target(
-            name: "ServerSupport", dependencies: ["PortolanCore", "CServerSupport"], path: "Tests/ServerSupport", swiftSettings: strict),
+            name: "ServerSupport", dependencies: ["PortolanCore", "CServerSupport", "CPortolanOpenSSL"], path: "Tests/ServerSupport",
+            swiftSettings: strict),
         // Threads for tests that wait; no product.
         .target(name: "TestThreads", dependencies: ["PortolanCore"], path: "Tests/TestThreads", swiftSettings: strict),
         // What `make fuzz` runs, for FuzzReplayTests; no product.
@@ -154,9 +150,10 @@ let package = Package(
         .testTarget(
             name: "PortolanHTTPTests",
             dependencies: [
-                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", "TestThreads", "ServerSupport", httpTypes, logging,
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-            ] + nio, swiftSettings: strict),
+                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", "TestThreads", "ServerSupport", "CPortolanOpenSSL",
+                "CPortolanNGHTTP2", httpTypes,
+                logging,
+            ], swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
         .testTarget(name: "PortolanBindingTests", dependencies: ["PortolanBinding", "PortolanCore"], swiftSettings: strict),
         .testTarget(

@@ -18,7 +18,7 @@ if [ "$(cat "$work/commit" 2>/dev/null)" != "$head" ]; then
     git -C "$work/portolan.git" tag -f "$version" "$head" >/dev/null
     echo "$head" > "$work/commit"
 fi
-# The first build of a new checkout leaves SwiftNIO and BoringSSL, most of the work, to the tests. Later ones have a place of their own: they would
+# The first build of a new checkout leaves what it builds to the tests. Later ones have a place of their own: they would
 # replace the tests' modules of Portolan by those of the commit.
 scratch=$work/build
 [ -e "$root/.build/workspace-state.json" ] || scratch=$root/.build

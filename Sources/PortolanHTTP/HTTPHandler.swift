@@ -19,17 +19,22 @@ public final class HTTPHandler: ProtocolHandler {
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
-        let engine = engine.withLock { engine in
-            if let engine { return engine }
-            let new = HTTPEngine(configuration)
-            engine = new
-            return new
-        }
-        if let site = engine.site(for: request) { return HTTPLoad(request, client: client, site: site, engine: engine) }
         do throws(LoadError) {
+            let engine = try sharedEngine()
+            if let site = engine.site(for: request) { return HTTPLoad(request, client: client, site: site, engine: engine) }
             return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: engine.proxies), engine: engine)
         } catch {
             return FailedLoad(error, client: client)
+        }
+    }
+
+    /// After a failure the next load makes another try.
+    private func sharedEngine() throws(LoadError) -> HTTPEngine {
+        try engine.withLock { engine throws(LoadError) in
+            if let engine { return engine }
+            let new = try HTTPEngine(configuration)
+            engine = new
+            return new
         }
     }
 

@@ -2,36 +2,28 @@
 
 import Glibc
 
-/// One connection of a ``ScriptedServer``, on a thread of its own: what it does is decided by its script, and it ends when the server is closed.
+/// One connection of a server, on a thread of its own: what it does is decided by its script, and it ends when the server is closed.
 struct Conversation {
-    /// Why a script goes no further; nobody is told.
-    private enum End: Error {
-        case peerHasGone, serverIsClosed, scriptCloses
-    }
-
-    let socket: Descriptor
-    /// Readable once the server is closed.
-    let stop: Descriptor
+    let socket: ServerSocket
+    /// Over the socket.
+    let wire: any Wire
     let didReceive: (_ bytes: [UInt8]) -> Void
     /// Received, but not yet asked for by a step.
     private var pending: [UInt8] = []
 
-    init(socket: Descriptor, stop: Descriptor, didReceive: @escaping (_ bytes: [UInt8]) -> Void) {
+    init(_ socket: ServerSocket, over wire: any Wire, didReceive: @escaping (_ bytes: [UInt8]) -> Void = { _ in }) {
         self.socket = socket
-        self.stop = stop
+        self.wire = wire
         self.didReceive = didReceive
     }
 
-    /// Returns when the connection is closed.
-    mutating func run(_ steps: [ScriptedServer.Step]) {
-        do {
-            for step in steps { try run(step) }
-            SystemCalls.endSending(socket)
-            while try receiveMore() {}
-        } catch {
-            // The script is over: the peer has gone, or the server goes, or this was its will.
-        }
-        socket.close()
+    /// Returns when the script is over, or can't go on. The caller closes the socket.
+    ///
+    /// - Throws: what ended it before its time.
+    mutating func run(_ steps: [ScriptedServer.Step]) throws {
+        for step in steps { try run(step) }
+        try wire.endSending()
+        while try receiveMore() {}
     }
 
     private mutating func run(_ step: ScriptedServer.Step) throws {
@@ -40,24 +32,26 @@ struct Conversation {
         case .receiveThrough(let text): try receive { Self.length(through: text, in: $0) }
         case .receive(let count): try receive { $0.count >= count ? count : nil }
         case .receiveToEnd: while try receiveMore() {}
-        case .send(let bytes): try send(bytes[...])
+        case .send(let bytes): try wire.send(bytes[...])
         case .sendByteByByte(let bytes):
-            try SystemCalls.sendAtOnce(socket)
-            for index in bytes.indices { try send(bytes[index...index]) }
-        case .wait(let gate): try wait(for: gate.event, Int32(POLLIN))
+            try SystemCalls.sendAtOnce(socket.socket)
+            for index in bytes.indices { try wire.send(bytes[index...index]) }
+        case .wait(let gate): try socket.wait(for: gate.event, Int32(POLLIN))
         case .open(let gate): gate.open()
-        case .stall: try wait(for: socket, Self.peerSendsNoMore)
-        case .answerFrames(let answer): while let bytes = answer(try receiveFrame()) { try send(bytes[...]) }
+        case .perform(let body): body()
+        case .stall: try socket.wait(for: Self.peerSendsNoMore)
+        case .answerFrames(let answer): while let bytes = answer(try receiveFrame()) { try wire.send(bytes[...]) }
+        case .tls(let step): try wire.perform(step)
         case .forever(let steps):
             while true {
-                try checkStop()
+                try socket.checkStop()
                 for step in steps { try run(step) }
             }
-        case .halfClose: SystemCalls.endSending(socket)
-        case .close: throw End.scriptCloses
+        case .halfClose: try wire.endSending()
+        case .close: throw ConversationEnd.scriptCloses
         case .reset:
-            try SystemCalls.resetOnClose(socket)
-            throw End.scriptCloses
+            try SystemCalls.resetOnClose(socket.socket)
+            throw ConversationEnd.scriptCloses
         }
     }
 
@@ -70,7 +64,7 @@ struct Conversation {
     private mutating func receive(_ length: ([UInt8]) -> Int?) throws {
         while true {
             if let length = length(pending) { return pending.removeFirst(length) }
-            guard try receiveMore() else { throw End.peerHasGone }
+            guard try receiveMore() else { throw ConversationEnd.peerHasGone }
         }
     }
 
@@ -92,37 +86,15 @@ struct Conversation {
 
     /// - Returns: false where the peer sends no more.
     private mutating func receiveMore() throws -> Bool {
-        while true {
-            try wait(for: socket, Int32(POLLIN))
-            guard let bytes = try SystemCalls.read(socket) else { continue }
-            didReceive(bytes)
-            pending += bytes
-            return !bytes.isEmpty
-        }
-    }
-
-    private func send(_ bytes: ArraySlice<UInt8>) throws {
-        var rest = bytes
-        while !rest.isEmpty {
-            rest = rest.dropFirst(try SystemCalls.send(rest, to: socket))
-            if !rest.isEmpty { try wait(for: socket, Int32(POLLOUT)) }
-        }
+        let bytes = try wire.receive()
+        didReceive(bytes)
+        pending += bytes
+        return !bytes.isEmpty
     }
 
     private static func length(through text: String, in bytes: [UInt8]) -> Int? {
         let end = Array(text.utf8)
         guard bytes.count >= end.count else { return nil }
         return (0...bytes.count - end.count).first { bytes[$0..<$0 + end.count].elementsEqual(end) }.map { $0 + end.count }
-    }
-
-    // MARK: Waiting
-
-    private func wait(for descriptor: Descriptor, _ events: Int32) throws {
-        let found = SystemCalls.wait(for: [(descriptor, events), (stop, Int32(POLLIN))])
-        if found[1] != 0 { throw End.serverIsClosed }
-    }
-
-    private func checkStop() throws {
-        if SystemCalls.wait(for: [(stop, Int32(POLLIN))], milliseconds: 0)[0] != 0 { throw End.serverIsClosed }
     }
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-import PortolanCore
-
 /// A server that does on each connection what a script says, right or wrong, on threads and sockets of its own. It shares no code with what it tests.
 ///
 /// Everything of it has ended when ``close()`` returns, which it does itself when it goes.
@@ -11,19 +8,18 @@ package final class ScriptedServer: Sendable {
 
     package let port: Int
     package let loopback: Loopback
-    private let floor: Floor
+    private let journal: Journal
+    private let floor: ServerFloor
 
     /// - Parameters:
     ///   - port: one that the kernel gives, where it is 0.
     ///   - limit: after so many connections it listens no more, and others are refused.
     ///   - script: of each connection, by its number from 0.
     package init(on loopback: Loopback = .ipv4, port: Int = 0, accepting limit: Int = .max, script: @escaping Script) throws {
-        let listener = try SystemCalls.boundSocket(loopback, port: port)
-        try SystemCalls.listen(listener, backlog: 4096)
         self.loopback = loopback
-        self.port = try SystemCalls.port(of: listener)
-        floor = try Floor(script: script)
-        try floor.start { [floor] in floor.accept(from: listener, atMost: limit) }
+        journal = Journal(script)
+        floor = try ServerFloor(on: loopback, port: port, for: journal, accepting: limit)
+        self.port = floor.port
     }
 
     /// - Parameter scripts: of the first connection, the second, and so on; the last is also that of all others.
@@ -42,83 +38,41 @@ package final class ScriptedServer: Sendable {
     // MARK: What happened
 
     /// In the order in which they were made.
-    package var connections: [ScriptedConnection] { floor.connections.state }
+    package var connections: [ScriptedConnection] { journal.connections.state }
 
     package var openConnections: Int { connections.count { $0.isOpen } }
 
     /// Waits until so many connections have been made.
     package func waitForConnections(_ count: Int) async throws {
-        try await floor.connections.wait { $0.count >= count }
+        try await journal.connections.wait { $0.count >= count }
     }
 
     /// Waits until no connection is open, after `count` or more have been made.
     package func waitUntilClosed(_ count: Int = 1) async throws {
-        try await floor.connections.wait { $0.count >= count && $0.allSatisfy { !$0.isOpen } }
+        try await journal.connections.wait { $0.count >= count && $0.allSatisfy { !$0.isOpen } }
     }
 
     /// Waits until connection `index` has received so many bytes.
     package func waitForBytes(_ count: Int, on index: Int = 0) async throws {
-        try await floor.connections.wait { $0.count > index && $0[index].received.count >= count }
+        try await journal.connections.wait { $0.count > index && $0[index].received.count >= count }
     }
 }
 
-/// What the threads of a server share. They hold it, but not the server, which can so go while they run.
-private final class Floor: Sendable {
+/// What its scripts are, and what happened on its connections.
+private final class Journal: ConnectionHost {
     let connections = Observed<[ScriptedConnection]>([])
     private let script: ScriptedServer.Script
-    private let stop: Descriptor
-    private let threads = Monitor(0)
 
-    init(script: @escaping ScriptedServer.Script) throws {
-        self.script = script
-        stop = try SystemCalls.event()
-    }
+    init(_ script: @escaping ScriptedServer.Script) { self.script = script }
 
-    func start(_ body: @escaping @Sendable () -> Void) throws {
-        threads.withLock { $0 += 1 }
-        do {
-            try PlatformThread.start { [threads] in
-                body()
-                threads.signalling { $0 -= 1 }
-            }
-        } catch {
-            threads.signalling { $0 -= 1 }
-            throw error
-        }
-    }
+    func didAccept(_ index: Int) { connections.update { $0.append(ScriptedConnection()) } }
 
-    func close() {
-        SystemCalls.signal(stop)
-        threads.wait { $0 == 0 ? () : nil }
-    }
-
-    func accept(from listener: Descriptor, atMost limit: Int) {
-        defer { listener.close() }
-        var count = 0
-        while count < limit {
-            let found = SystemCalls.wait(for: [(listener, Int32(POLLIN)), (stop, Int32(POLLIN))])
-            guard found[1] == 0, let accepted = try? SystemCalls.accept(listener) else {
-                if found[1] != 0 { return }
-                continue
-            }
-            let index = count
-            count += 1
-            connections.update { $0.append(ScriptedConnection()) }
-            // Where no thread can be had the connection is closed, and the test fails on that.
-            do {
-                try start { [self] in converse(on: accepted, index) }
-            } catch {
-                accepted.close()
-                connections.update { $0[index].isOpen = false }
-            }
-        }
-    }
-
-    private func converse(on socket: Descriptor, _ index: Int) {
-        var conversation = Conversation(socket: socket, stop: stop) { [connections] bytes in
+    func converse(on socket: ServerSocket, _ index: Int) throws {
+        var conversation = Conversation(socket, over: socket) { [connections] bytes in
             connections.update { $0[index].received += bytes }
         }
-        conversation.run(script(index))
-        connections.update { $0[index].isOpen = false }
+        try conversation.run(script(index))
     }
+
+    func didClose(_ index: Int) { connections.update { $0[index].isOpen = false } }
 }

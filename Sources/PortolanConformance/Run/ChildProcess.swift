@@ -41,7 +41,7 @@ enum ChildProcess {
         do throws(LoadError) {
             try PlatformThread.start(stackSize: 8 << 20) {
                 unblockSignals()
-                // A handler, where it is ignored by now: a plugin that has it ignored changes something then. What is built in may, by SwiftNIO.
+                // A handler, where it is ignored by now: a plugin that has it ignored changes something then. A library that is built in may.
                 if judge.subject.library != nil { signal(SIGPIPE) { _ in } }
                 let journal = journal.restarted()
                 CrashReport.arm(journal)

@@ -46,15 +46,15 @@ package final class Attempt: ProtocolClient {
 
     /// Starts `load`, unless the attempt is over already.
     ///
-    /// - Parameter wait: where this is the thread that is going to wait for it.
-    package func start(_ load: any ProtocolLoad, for wait: LoadWait? = nil) {
+    /// - Parameter isAwaited: whether this is the thread that is going to wait for it.
+    package func start(_ load: any ProtocolLoad, isAwaited: Bool = false) {
         self.load.withLock { $0 = load }
         let starts = order.update { order in
             order.made()
             return order.start()
         }
         if starts {
-            if let wait, let load = load.waitable { load.startLoading(for: wait) } else { load.startLoading() }
+            if isAwaited, let load = load.waitable { load.startAwaitedLoading() } else { load.startLoading() }
         } else {
             stopLoad()
             close()
@@ -136,8 +136,6 @@ package final class Attempt: ProtocolClient {
     ///
     /// - Returns: `false` where that thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool { currentLoad?.waitable?.carryOn(for: waiter) ?? false }
-
-    func carryOnForMoment() { currentLoad?.waitable?.carryOnForMoment() }
 
     private var currentLoad: (any ProtocolLoad)? {
         load.withLock { $0 }

@@ -30,27 +30,15 @@ extension ProtocolLoad {
 
 /// A load whose work a thread that waits for it can do: then no other one has to be woken.
 public protocol WaitableLoad: ProtocolLoad {
-    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load: unless the load has ended by then, it calls ``carryOn(for:)`` or
-    /// ``carryOnForMoment()`` next. These may come after a plain `startLoading()`, too.
-    func startLoading(for wait: LoadWait)
+    /// As ``ProtocolLoad/startLoading()``, in the thread that is going to wait for the load: unless the load has ended by then, it calls ``carryOn(for:)``
+    /// next. That may come after a plain `startLoading()`, too.
+    func startAwaitedLoading()
 
     /// Does the load's work in the calling thread, which is the waiter's, and sleeps where there is none, until the load has ended, the waiter has
     /// what it waits for, or the load has to be left to other threads again.
     ///
     /// - Returns: `false` where the calling thread could do nothing.
     func carryOn(for waiter: LoadWaiter) -> Bool
-
-    /// As ``carryOn(for:)``, but sleeps for a moment only (``LoadWaiter/waitForMoment(for:isWriting:)``), once or twice, and waits for nothing else: the thread
-    /// is needed elsewhere. What is not done then is left to other threads.
-    func carryOnForMoment()
-}
-
-/// How long a thread waits for its load.
-public enum LoadWait: Sendable {
-    /// ``Loader/waitForData(for:delegate:)``
-    case toEnd
-    /// ``Loader/data(for:delegate:)``, in a thread of its caller's executor: one of Swift's pool, or the main thread.
-    case forMoment
 }
 
 extension WaitableLoad {

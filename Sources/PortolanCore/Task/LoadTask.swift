@@ -91,7 +91,7 @@ public final class LoadTask: Sendable {
     /// Events may come before this returns, on this thread: a load whose handler needs nothing from outside may even end. So hold no lock that the
     /// delegate takes.
     public func resume() {
-        if !start(for: waiter.map { _ in .toEnd }) {
+        if !start() {
             noteActivity()
             let (attempt, putOff) = machine.withLock { ($0.unsuspend(self), gate.release()) }
             attempt?.resumeLoad()
@@ -101,17 +101,11 @@ public final class LoadTask: Sendable {
         }
     }
 
-    /// As ``resume()`` of a task that was not started, and does its work in the calling thread for a moment, where it can.
-    func resumeForMoment() {
-        if start(for: .forMoment) { machine.withLock { $0.attempt }?.carryOnForMoment() }
-    }
-
-    /// - Parameter wait: how the calling thread is going to wait for it.
     /// - Returns: `false` where it was started before.
-    private func start(for wait: LoadWait?) -> Bool {
+    private func start() -> Bool {
         guard let chain = machine.withLock({ start(&$0) }) else { return false }
         timer.start(self)
-        launch(originalRequest, chain, for: wait)
+        launch(originalRequest, chain)
         return true
     }
 
@@ -158,21 +152,20 @@ public final class LoadTask: Sendable {
 
     /// - Parameters:
     ///   - chain: the clients behind each attempt.
-    ///   - wait: how the calling thread is going to wait for the first.
     ///   - failed: handlers that could not be made for the first request.
-    private func launch(_ first: Request, _ chain: any ProtocolClient, for wait: LoadWait? = nil, failed: Failed = []) {
-        var (upcoming, failed, wait) = (Optional(first), failed, wait)
+    private func launch(_ first: Request, _ chain: any ProtocolClient, failed: Failed = []) {
+        var (upcoming, failed) = (Optional(first), failed)
         while let request = upcoming {
             do throws(LoadError) {
                 switch try loader.find(request, failed: failed) {
-                case .handler(let entry): start(request, with: entry, chain, for: wait)
+                case .handler(let entry): start(request, with: entry, chain)
                 case .deferred(let deferred): return launch(request, chain, after: deferred, failed: failed)
                 }
             } catch {
                 return end(with: error)
             }
             upcoming = machine.withLock { $0.launched() }
-            (failed, wait) = ([], nil)
+            failed = []
         }
     }
 
@@ -190,7 +183,7 @@ public final class LoadTask: Sendable {
     }
 
     /// Starts a load of `request` by the handler that takes it.
-    private func start(_ request: Request, with entry: RegisteredHandler, _ chain: any ProtocolClient, for wait: LoadWait?) {
+    private func start(_ request: Request, with entry: RegisteredHandler, _ chain: any ProtocolClient) {
         let canonical = entry.handler.canonicalRequest(for: request)
         let attempt = Attempt(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
@@ -198,7 +191,7 @@ public final class LoadTask: Sendable {
             observer: AttemptRecord(entry: entry, loader: loader, task: self))
         guard machine.withLock({ $0.begin(attempt, for: canonical) }) else { return entry.endLoad() }
         let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt)
-        attempt.start(load, for: waiter?.isCurrent == true ? .toEnd : wait)
+        attempt.start(load, isAwaited: waiter?.isCurrent == true)
     }
 
     /// Starts the task and sleeps until it has ended, and does its work meanwhile where it can. In the thread of its waiter.

@@ -17,8 +17,7 @@ extension Loader {
 
     /// Loads the whole body of a request into memory; of several parts, the last one.
     ///
-    /// Where answers are quick to come, as from a server on the same machine, and there is no delegate, the calling thread itself waits for one and takes
-    /// it, for 50 µs twice at most: that costs less than to wake two others. Where they are not, the caller is suspended.
+    /// The caller is suspended meanwhile and holds no thread.
     ///
     /// - Parameters:
     ///   - request: what to load.
@@ -29,7 +28,7 @@ extension Loader {
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
         let (task, collector) = collect(request, delegate, on: .background)
         // Nothing is loaded for a caller who is cancelled already. With a delegate, the end comes from its queue.
-        if Task.isCancelled { task.cancel() } else if delegate == nil { task.resumeForMoment() } else { task.resume() }
+        if Task.isCancelled { task.cancel() } else { task.resume() }
         if let outcome = collector.takeOutcome() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -101,11 +101,10 @@ public final class LoadWaiter: Sendable {
         return Self.outcome(wanted.0)
     }
 
-    /// Sleeps until something can be done with `descriptor`, for a moment at most, in which the thread hears of nothing else (`ppoll(2)`). Any thread, those
-    /// of executors too.
+    /// Sleeps until something can be done with `descriptor`, for a moment at most, in which the thread hears of nothing else (`ppoll(2)`).
     ///
     /// - Returns: whether reading, or writing, would not wait now; `nil` where neither could be done in that time.
-    public static func waitForMoment(for descriptor: CInt, isWriting: Bool) -> (canRead: Bool, canWrite: Bool)? {
+    private static func waitForMoment(for descriptor: CInt, isWriting: Bool) -> (canRead: Bool, canWrite: Bool)? {
         var wanted = pollfd(fd: descriptor, events: events(isWriting: isWriting), revents: 0)
         var limit = timespec(tv_sec: 0, tv_nsec: moment)
         return unsafe portolan_ppoll(&wanted, 1, &limit, nil) > 0 ? outcome(wanted) : nil

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
 import PortolanCore
 import Synchronization
 
@@ -17,6 +16,7 @@ import Synchronization
 /// Who asks for a host that is being looked up shares the answer. A look-up that nobody waits for any more when its turn comes is left out;
 /// one that has begun can't be stopped, and keeps its thread to its end: who asks then is not bound to it, and begins another.
 final class NameService: Sendable {
+    /// Gives addresses without a port, the best first.
     typealias LookUp = @Sendable (_ name: String) throws -> [SocketAddress]
     typealias Answer = Result<[SocketAddress], any Error>
     typealias Asker = @Sendable (Answer) -> Void
@@ -129,17 +129,7 @@ final class NameService: Sendable {
         var addresses: [SocketAddress] = []
         var entry = unsafe list
         while let info = unsafe entry {
-            switch unsafe info.pointee.ai_family {
-            case AF_INET:
-                unsafe info.pointee.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                    addresses.append(SocketAddress(unsafe $0.pointee))
-                }
-            case AF_INET6:
-                unsafe info.pointee.ai_addr.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                    addresses.append(SocketAddress(unsafe $0.pointee))
-                }
-            default: break
-            }
+            if let own = unsafe info.pointee.ai_addr, let address = unsafe SocketAddress(own, port: 0) { addresses.append(address) }
             unsafe entry = info.pointee.ai_next
         }
         return addresses

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOPosix
 import PortolanCore
 
 /// Makes the way through a proxy to one origin: over a connection to the proxy, or over one after the other where a name has several
-/// addresses and the proxy can't reach the first. On one event loop.
-final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on its event loop only
+/// addresses and the proxy can't reach the first. In the turns of one loop.
+final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in the turns of its loop only
     enum Outcome {
-        /// What is written to the channel reaches the origin.
+        /// What is written to the transport reaches the origin.
         case established
         /// Another try is worth while, on a new connection to the proxy.
         case again
@@ -22,50 +20,59 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     private let proxy: Proxy
     private let configuration: HTTPConfiguration
     private let names: NameService
-    private var resolver: NameResolver?
+    private let loop: any SerialLoop
+    private var question: NameService.Question?
+    private var handshake: TunnelHandshake?
     /// What is left to try, once a name has been looked up.
     private var addresses: ArraySlice<IPAddress>?
 
-    init(_ key: ConnectionKey, through proxy: Proxy, configuration: HTTPConfiguration, names: NameService) {
+    init(_ key: ConnectionKey, through proxy: Proxy, configuration: HTTPConfiguration, names: NameService, on loop: any SerialLoop) {
         self.key = key
         self.proxy = proxy
         self.configuration = configuration
         self.names = names
+        self.loop = loop
     }
 
     /// Nobody waits for the address of the origin any more.
-    func cancel() { resolver?.cancelQueries() }
+    func cancel() {
+        if let question { _ = names.withdraw(question) }
+        question = nil
+    }
 
-    /// - Parameter completion: called once, on the event loop of the channel.
-    func open(_ channel: any Channel, _ completion: @escaping (Outcome) -> Void) {
+    /// - Parameter completion: called once, in a turn, unless it is cancelled.
+    func open(over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void) {
         switch proxy.kind {
         case .http:
-            negotiate(over: channel, completion) { [self] () throws(LoadError) in
+            negotiate(over: transport, completion) { [self] () throws(LoadError) in
                 try ConnectNegotiation(
                     to: key.authorityWithPort, through: proxy, userAgent: configuration.userAgent, limits: configuration.limits)
             }
         case .socks5(let lookUp):
-            if let address = IPAddress(key.host) { return connect(to: .address(address), over: channel, completion) }
+            if let address = IPAddress(key.host) { return connect(to: .address(address), over: transport, completion) }
             switch lookUp {
-            case .byProxy: connect(to: .name(key.host), over: channel, completion)
-            case .local: connectToNextAddress(over: channel, completion)
+            case .byProxy: connect(to: .name(key.host), over: transport, completion)
+            case .local: connectToNextAddress(over: transport, completion)
             }
         }
     }
 
     private func negotiate(
-        over channel: any Channel, _ completion: @escaping (Outcome) -> Void, _ make: () throws(LoadError) -> any TunnelNegotiation
+        over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void, _ make: () throws(LoadError) -> any TunnelNegotiation
     ) {
-        do {
-            let handshake = TunnelHandshake(try make(), with: proxy) { [self] result in
+        do throws(LoadError) {
+            let handshake = TunnelHandshake(try make(), with: proxy, over: transport) { [weak self] result in
+                guard let self else { return }
+                self.handshake = nil
                 switch result {
                 case .success: completion(.established)
                 case .failure(let error): completion(outcome(of: error))
                 }
             }
-            try channel.pipeline.syncOperations.addHandler(handshake)
+            self.handshake = handshake
+            handshake.start()
         } catch {
-            completion(.failed(.negotiating(with: proxy, error)))
+            completion(.failed(error))
         }
     }
 
@@ -79,26 +86,32 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched on 
     // MARK: SOCKS5
 
     private func connect(
-        to destination: SOCKS5Negotiation.Destination, over channel: any Channel, _ completion: @escaping (Outcome) -> Void
+        to destination: SOCKS5Negotiation.Destination, over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void
     ) {
-        negotiate(over: channel, completion) { [self] () throws(LoadError) in
+        negotiate(over: transport, completion) { [self] () throws(LoadError) in
             try SOCKS5Negotiation(to: destination, port: key.port, through: proxy)
         }
     }
 
-    private func connectToNextAddress(over channel: any Channel, _ completion: @escaping (Outcome) -> Void) {
-        if let next = addresses?.popFirst() { return connect(to: .address(next), over: channel, completion) }
-        let resolver = NameResolver(names, on: channel.eventLoop)
-        self.resolver = resolver
-        let ipv6 = resolver.initiateAAAAQuery(host: key.host, port: key.port)
-        ipv6.and(resolver.initiateAQuery(host: key.host, port: key.port)).assumeIsolated().whenComplete { [self] result in
-            switch result {
-            case .success(let (ipv6, ipv4)):
-                addresses = (ipv6 + ipv4).compactMap { $0.ipAddress.flatMap { IPAddress($0) } }.prefix(Self.mostAddresses)
-                guard let first = addresses?.popFirst() else { return completion(.failed(notFound("it has no address"))) }
-                connect(to: .address(first), over: channel, completion)
-            case .failure(let error): completion(.failed(notFound((error as? LoadError)?.message ?? "\(error)")))
-            }
+    private func connectToNextAddress(over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void) {
+        if let next = addresses?.popFirst() { return connect(to: .address(next), over: transport, completion) }
+        let (boundTransport, boundCompletion) = (TurnBound(transport), TurnBound(completion))
+        question = names.find(key.host) { [self] answer in
+            loop.execute { [self] in didFind(answer, over: boundTransport.value, boundCompletion.value) }
+        }
+    }
+
+    private func didFind(
+        _ answer: NameService.Answer, over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void
+    ) {
+        guard question != nil else { return }
+        question = nil
+        switch answer {
+        case .success(let found):
+            addresses = found.map(\.ip).prefix(Self.mostAddresses)
+            guard let first = addresses?.popFirst() else { return completion(.failed(notFound("it has no address"))) }
+            connect(to: .address(first), over: transport, completion)
+        case .failure(let error): completion(.failed(notFound((error as? LoadError)?.message ?? "\(error)")))
         }
     }
 

@@ -1,79 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
 import PortolanCore
 
-/// Has a proxy asked for a way to an origin, and then leaves the channel.
-final class TunnelHandshake: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
+/// Asks a proxy for a way to an origin over an open connection. In the turns of its loop only.
+final class TunnelHandshake: ByteReceiver {
     private var negotiation: any TunnelNegotiation
     private let proxy: Proxy
+    private let transport: SocketTransport
     private var completion: ((Result<Void, LoadError>) -> Void)?
-    private var rest: ByteBuffer?
+    let isIdle = false
 
-    /// - Parameter completion: called once; on success it adds the handlers that take the tunnel over.
-    init(_ negotiation: any TunnelNegotiation, with proxy: Proxy, completion: @escaping (Result<Void, LoadError>) -> Void) {
+    /// - Parameter completion: called once; where it fails, the transport is closed by the caller.
+    init(
+        _ negotiation: any TunnelNegotiation, with proxy: Proxy, over transport: SocketTransport,
+        completion: @escaping (Result<Void, LoadError>) -> Void
+    ) {
         self.negotiation = negotiation
         self.proxy = proxy
+        self.transport = transport
         self.completion = completion
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
-        send(negotiation.greeting, context)
+    func start() {
+        transport.hand(to: self)
+        transport.write(negotiation.greeting)
     }
 
-    private func send(_ bytes: [UInt8], _ context: ChannelHandlerContext) {
-        context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(bytes: bytes)), promise: nil)
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var buffer = unwrapInboundIn(data)
-        guard completion != nil else {
-            rest?.writeBuffer(&buffer)
-            return
-        }
+    func didReceive(_ bytes: borrowing RawSpan) {
+        guard completion != nil else { return }
         var offset = 0
-        while true {
-            switch step(buffer, from: &offset) {
-            case .success(.needsMore): return
-            case .success(.send(let bytes)): send(bytes, context)
-            case .success(.established):
-                // Over HTTP and over TLS the client speaks first: it must not be taken for an answer (RFC 9112 §9.2).
-                guard offset == buffer.readableBytes else { return finish(.failure(spokeFirst)) }
-                rest = ByteBuffer()
-                finish(.success(()))
-                return context.pipeline.syncOperations.removeHandler(self, promise: nil)
-            case .failure(let error): return finish(.failure(error))
+        do throws(LoadError) {
+            while true {
+                switch try negotiation.next(bytes, from: &offset) {
+                case .needsMore: return
+                case .send(let bytes): transport.write(bytes)
+                case .established:
+                    // Over HTTP and over TLS the client speaks first: it must not be taken for an answer (RFC 9112 §9.2).
+                    guard offset == bytes.byteCount else { throw spokeFirst }
+                    transport.pause()
+                    return finish(.success(()))
+                }
             }
+        } catch {
+            finish(.failure(error))
         }
     }
 
-    private func step(_ buffer: ByteBuffer, from offset: inout Int) -> Result<TunnelStep, LoadError> {
-        unsafe buffer.withUnsafeReadableBytes { bytes in
-            do throws(LoadError) {
-                return .success(try negotiation.next(unsafe RawSpan(_unsafeBytes: bytes), from: &offset))
-            } catch {
-                return .failure(error)
-            }
-        }
-    }
+    func transportIsWritable() {}
 
-    func removeHandler(context: ChannelHandlerContext, removalToken: ChannelHandlerContext.RemovalToken) {
-        if let rest, rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }
-        rest = nil
-        context.leavePipeline(removalToken: removalToken)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        finish(.failure(.negotiating(with: proxy, error)))
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        finish(.failure(negotiation.errorAtEnd))
-        context.fireChannelInactive()
+    func transportDidEnd(_ failure: SocketError?) {
+        finish(.failure(failure.map { .negotiating(with: proxy, $0) } ?? negotiation.errorAtEnd))
     }
 
     private var spokeFirst: LoadError {
@@ -89,9 +65,9 @@ final class TunnelHandshake: ChannelInboundHandler, RemovableChannelHandler {
 
 extension LoadError {
     /// Why a proxy that was connected to could not be asked, or did not answer.
-    static func negotiating(with proxy: Proxy, _ error: any Error) -> LoadError {
+    static func negotiating(with proxy: Proxy, _ error: SocketError) -> LoadError {
         var result = connecting(to: proxy.urlHost, port: proxy.port, error).of(proxy)
-        if !(error is LoadError) { result.code = proxy.failureCode }
+        result.code = proxy.failureCode
         return result
     }
 }

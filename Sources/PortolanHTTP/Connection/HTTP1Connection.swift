@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOCore
 import PortolanCore
 
 /// An HTTP/1.1 connection: carries one exchange after the other. In the turns of its loop only.
@@ -20,7 +19,7 @@ final class HTTP1Connection {
     private let key: ConnectionKey
     private let expectation: ExpectationPolicy
     private weak var pool: ConnectionPool?
-    private var transport: (any ByteTransport)?
+    private(set) var transport: (any ByteTransport)?
     /// What is the same for each exchange's report.
     private let base: TransferReport
     let trust: ServerTrust?
@@ -38,15 +37,13 @@ final class HTTP1Connection {
 
     // The connection.
     private var exchangeCount = 0
-    /// Where the last head was written: the next one takes its place, unless it is still on its way.
-    private var headBuffer = ByteBuffer()
     /// Whether no exchange may begin any more; over TLS the transport ends some time later.
     private var isClosing = false
     private var isClosed = false
-    private var failure: (any Error)?
+    private var failure: SocketError?
     private(set) var idleSince: UInt64?
     /// Bytes that came and were not looked at yet, because the exchange is paused or a call from inside it brought them.
-    private var held = ByteBuffer()
+    private var held = KeptBytes()
     private var isReading = false
     private var timer: LoadAlarm?
 
@@ -73,9 +70,6 @@ final class HTTP1Connection {
         self.transport = transport
         idleSince = transport.loop.now
     }
-
-    /// The socket beneath, where a thread can wait for it.
-    var socket: SocketTransport? { transport as? SocketTransport }
 
     private var isSent: Bool { if case .done = sending { true } else { false } }
 }
@@ -178,28 +172,20 @@ extension HTTP1Connection {
         } catch {
             return fail(error)
         }
-        var buffer = headBuffer
-        headBuffer = ByteBuffer()
-        buffer.clear()
-        unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: head.byteCount) { target in
-            var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
-            head.write(to: &output)
-            return unsafe output.finalize(for: target)
-        }
-        sentBytes += Int64(buffer.readableBytes)
-        defer { headBuffer = buffer }
+        let bytes = head.bytes()
+        sentBytes += Int64(bytes.count)
         if outgoing.framing.hasBody {
-            transport.write(buffer)
             guard outgoing.expectsContinue else {
                 sending = .body(isChunked: outgoing.framing == .chunked)
+                transport.write(bytes, hasMore: true)
                 return pump()
             }
             sending = .expecting
-            transport.flush()
+            transport.write(bytes)
             startTimer(expectation.wait) { $0.goAhead() }
         } else {
             sending = .done
-            transport.send(buffer)
+            transport.write(bytes)
             exchange?.requestIsSent()
         }
     }
@@ -224,46 +210,37 @@ extension HTTP1Connection {
         while case .body(let isChunked) = sending, exchange === current, transport.isWritable || upload.isAllRead {
             guard pieces < Self.piecesInTurn || upload.isAllRead else { return loop.execute { bound.value.pump() } }
             pieces += 1
-            if !isChunked, upload.isFile, !upload.isAllRead, let socket {
-                let count = upload.sendNext(over: socket)
+            if !isChunked, upload.isFile, !upload.isAllRead {
+                let count = upload.sendNext(over: transport)
                 sentBytes += Int64(count)
                 if count > 0 { current.didSend(bodyBytes: count) }
                 continue
             }
-            switch upload.next(allocator, whenReady: { loop.execute { bound.value.pump() } }) {
-            case .bytes(let piece): send(piece, isChunked: isChunked, to: current, transport)
-            case .wait: return transport.flush()
+            switch upload.next(whenReady: { loop.execute { bound.value.pump() } }) {
+            case .bytes(let count): send(count, of: upload, isChunked: isChunked, to: current, transport)
+            // What was written with more to come leaves now.
+            case .wait: return transport.write([])
             case .failed(let error): return fail(error, fate: .seen)
             case .end:
-                if isChunked {
-                    transport.write(allocator.buffer(bytes: ChunkHeader.last))
-                    sentBytes += Int64(ChunkHeader.last.count)
-                }
+                if isChunked { sentBytes += Int64(ChunkHeader.last.count) }
                 sending = .done
-                transport.flush()
+                transport.write(isChunked ? ChunkHeader.last : [])
                 current.requestIsSent()
             }
         }
     }
 
-    private func send(_ piece: ByteBuffer, isChunked: Bool, to current: any Exchange, _ transport: any ByteTransport) {
-        let count = piece.readableBytes
+    private func send(_ count: Int, of upload: Upload, isChunked: Bool, to current: any Exchange, _ transport: any ByteTransport) {
         sentBytes += Int64(count)
         if isChunked {
-            var line = allocator.buffer(capacity: ChunkHeader.longest)
-            unsafe line.writeWithUnsafeMutableBytes(minimumWritableBytes: ChunkHeader.longest) { target in
-                var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
-                ChunkHeader.write(count: count, to: &output)
-                return unsafe output.finalize(for: target)
-            }
-            sentBytes += Int64(line.readableBytes + ChunkHeader.end.count)
-            transport.write(line)
-            transport.write(piece)
-            transport.write(allocator.buffer(bytes: ChunkHeader.end))
+            let line = [UInt8](capacity: ChunkHeader.longest) { ChunkHeader.write(count: count, to: &$0) }
+            sentBytes += Int64(line.count + ChunkHeader.end.count)
+            transport.write(line, hasMore: true)
+            upload.withPiece(count) { transport.write($0, hasMore: true) }
+            transport.write(ChunkHeader.end)
         } else {
-            transport.write(piece)
+            upload.withPiece(count) { transport.write($0, hasMore: false) }
         }
-        transport.flush()
         current.didSend(bodyBytes: count)
     }
 }
@@ -273,8 +250,8 @@ extension HTTP1Connection {
 extension HTTP1Connection {
     private func readHeld() {
         let bytes = held
-        held = ByteBuffer()
-        unsafe bytes.withUnsafeReadableBytes { read(unsafe RawSpan(_unsafeBytes: $0)) }
+        held = KeptBytes()
+        bytes.withBytes { read($0) }
         if isClosed, !isPaused { answerEnds() }
     }
 
@@ -287,12 +264,12 @@ extension HTTP1Connection {
         if offset < bytes.byteCount {
             if exchange == nil, idleSince != nil || !isPaused {
                 // Nobody asked for it: it must not be taken for the next answer.
-                held.clear()
+                held.removeAll()
                 return close()
             }
-            var first = allocator.buffer(capacity: bytes.byteCount - offset + held.readableBytes)
+            var first = KeptBytes()
             first.append(bytes.extracting(offset...))
-            first.writeBuffer(&held)
+            held.withBytes { first.append($0) }
             held = first
         }
         if exchange == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
@@ -308,7 +285,7 @@ extension HTTP1Connection {
             case .head(let head, let length): receive(head, length)
             case .data(let range): receive(span.extracting(range))
             case .end(let trailers):
-                end(trailers, isAtEndOfInput: offset == span.byteCount && held.readableBytes == 0)
+                end(trailers, isAtEndOfInput: offset == span.byteCount && held.isEmpty)
                 return false
             }
             return true
@@ -390,7 +367,7 @@ extension HTTP1Connection: ByteReceiver {
 
     func transportIsWritable() { pump() }
 
-    func transportDidEnd(_ failure: (any Error)?) {
+    func transportDidEnd(_ failure: SocketError?) {
         self.failure = failure
         connectionEnds()
         transport = nil
@@ -415,17 +392,9 @@ extension HTTP1Connection: ByteReceiver {
         } catch {
             switch error.rule {
             case .noResponse where failure != nil, .cutInHead where failure != nil: fail(.cutOff(key, failure))
-            case .cutInBody where failure is IOError: fail(.cutOff(key, failure))
+            case .cutInBody where failure?.isSystem == true: fail(.cutOff(key, failure))
             default: fail(error.loadError)
             }
         }
-    }
-}
-
-private let allocator = ByteBufferAllocator()
-
-extension ByteBuffer {
-    fileprivate mutating func append(_ bytes: borrowing RawSpan) {
-        unsafe bytes.withUnsafeBytes { _ = unsafe writeBytes($0) }
     }
 }

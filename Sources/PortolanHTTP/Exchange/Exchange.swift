@@ -44,6 +44,8 @@ protocol ExchangeCarrier: AnyObject {
     var isReused: Bool { get }
     /// What went over the wire so far.
     var report: TransferReport { get }
+    /// Over which it goes, for a thread that waits.
+    var transport: (any ByteTransport)? { get }
 }
 
 extension ExchangeCarrier {

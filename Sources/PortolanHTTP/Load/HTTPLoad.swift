@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOCore
 import PortolanCoding
 import PortolanCore
 
@@ -62,9 +61,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     /// The server that the load has accepted itself.
     private var trusted: ServerTrust?
     /// Whether the thread that has the turn is going to wait for the load.
-    private var wait: LoadWait?
-    /// The socket that is kept for that thread for a moment; touched by it alone, outside turns too.
-    private var promised: SocketTransport?
+    private var isAwaited = false
     /// Between the connection and the client, where the body needs it.
     private var stage: (any ResumableStage)?
 
@@ -224,39 +221,27 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
 // MARK: A thread that waits
 
 extension HTTPLoad: WaitableLoad {
-    func startLoading(for wait: LoadWait) {
+    func startAwaitedLoading() {
         let loop = lane.loop
         guard loop.enter() else { return startLoading() }
-        // A thread that is needed elsewhere is not kept by one load among many.
-        if wait == .toEnd || lane.loadCount == 0 { self.wait = wait }
+        isAwaited = true
         begin()
-        self.wait = nil
+        isAwaited = false
         loop.leave()
     }
 
-    func carryOnForMoment() {
-        guard let socket = promised else { return }
-        promised = nil
-        guard let loop = lane.loop as? SocketLoop, loop.enter() else {
-            // Whoever has the turn may keep it for long.
-            let bound = TurnBound(socket)
-            return lane.loop.execute { bound.value.leaveToPoller() }
-        }
-        socket.carryOnForMoment { [self] in socketInUse === socket }
-    }
-
     func carryOn(for waiter: LoadWaiter) -> Bool {
-        guard let loop = lane.loop as? SocketLoop else { return false }
+        let loop = lane.loop
         loop.enterInTime()
         defer { loop.leave() }
-        guard let socket = socketInUse else { return false }
-        return socket.carryOn(for: waiter) { [self] in socketInUse === socket }
+        guard let transport = transportInUse else { return false }
+        return transport.carryOn(for: waiter) { [self] in transportInUse === transport }
     }
 
-    /// What the exchange goes over, where it is a socket.
-    private var socketInUse: SocketTransport? {
+    /// What the exchange goes over.
+    private var transportInUse: (any ByteTransport)? {
         guard case .exchanging(let carrier) = state else { return nil }
-        return (carrier as? HTTP1Connection)?.socket
+        return carrier.transport
     }
 }
 
@@ -293,7 +278,7 @@ extension HTTPLoad: ConnectionWaiter {
         guard let trust = connection.trust, trust !== trusted, !trust.wasJudged(by: self) else { return begin(on: carrier) }
         state = .judging(carrier, trust)
         judgements += 1
-        let challenge = ServerTrust.question(key.peer, chain: trust.chain, verdict: trust.verdict) { [self, judgements] answer in
+        let challenge = ServerTrust.question(key.peer, trust.evidence) { [self, judgements] answer in
             onLoop { $0.heed(answer, toJudgement: judgements) }
         }
         question = challenge
@@ -303,18 +288,13 @@ extension HTTPLoad: ConnectionWaiter {
     private func begin(on carrier: any ExchangeCarrier) {
         state = .exchanging(carrier)
         if carrier.isReused { client.didReach(.reused) }
-        if let wait, let socket = socketInUse {
-            switch wait {
-            case .toEnd: socket.promiseCarrier()
-            case .forMoment: promised = socket.promiseMoment() ? socket : nil
-            }
-        }
+        if isAwaited { carrier.transport?.promiseCarrier() }
         carrier.start()
     }
 
     private func heed(_ answer: ChallengeAnswer, toJudgement number: Int) {
         guard case .judging(let carrier, let trust) = state, number == judgements else { return }
-        if let refusal = ServerTrust.refusal(answer, verdict: trust.verdict, peer: key.peer) {
+        if let refusal = ServerTrust.refusal(answer, verdict: trust.evidence.verdict, peer: key.peer) {
             fail(refusal)
             return carrier.cancel(self)
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
 import PortolanCore
 
 /// The bytes of a connection, both ways. In the turns of its loop only.
@@ -12,11 +11,19 @@ protocol ByteTransport: AnyObject {
     var isWatched: Bool { get }
     /// Whether the peer has not ended it, nor said anything, as far as can be seen without waiting.
     var isAlive: Bool { get }
-    /// Keeps `bytes` for ``flush()``.
-    func write(_ bytes: ByteBuffer)
-    func flush()
-    /// Both in one.
-    func send(_ bytes: ByteBuffer)
+    /// Sends as much as the socket takes now, after all that was written before, and keeps a copy of the rest.
+    ///
+    /// - Parameter hasMore: whether more is written at once: small pieces then leave together with that.
+    func write(_ bytes: borrowing RawSpan, hasMore: Bool)
+    /// Has the kernel send bytes of a file, after all that was written (`sendfile(2)`).
+    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer
+    /// The thread that has the turn is going to ``carryOn(for:while:)``.
+    func promiseCarrier()
+    /// Does in this thread what the loop would do for the transport, and sleeps in between. In a turn, which it gives away meanwhile.
+    ///
+    /// - Parameter isNeeded: asked in a turn: whether the waiter's load still waits for this transport.
+    /// - Returns: `false` where nothing can be done here.
+    func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool
     /// Reads no more until ``resume()``. What is being lent just now may be followed by more that was read with it.
     func pause()
     func resume()
@@ -31,5 +38,11 @@ protocol ByteReceiver: AnyObject {
     func didReceive(_ bytes: borrowing RawSpan)
     func transportIsWritable()
     /// The transport has ended, by the peer's wish or ours. Once, at last.
-    func transportDidEnd(_ failure: (any Error)?)
+    func transportDidEnd(_ failure: SocketError?)
+}
+
+extension ByteTransport {
+    func write(_ bytes: [UInt8], hasMore: Bool = false) {
+        unsafe bytes.withUnsafeBytes { write(unsafe RawSpan(_unsafeBytes: $0), hasMore: hasMore) }
+    }
 }

@@ -26,15 +26,6 @@ struct ConnectionKey: Hashable, Sendable {
         let port: Int
     }
 
-    /// Whether its connections are sockets that carry HTTP/1.1 from the first byte.
-    var isPlain: Bool {
-        guard !isSecure, version != .http2 else { return false }
-        return switch proxy?.kind {
-        case .http, nil: true
-        case .socks5: false
-        }
-    }
-
     var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
 import PortolanCore
 
 /// The connections of one loop, and the loads that wait for one. In its turns only, so it needs no lock.
@@ -277,7 +276,7 @@ final class ConnectionPool {
     private func sweepIdle() {
         sweep = nil
         let now = loop.now
-        let limit = UInt64(clamping: TimeAmount(limits.idleTimeout).nanoseconds)
+        let limit = limits.idleTimeout.wholeNanoseconds
         var isAnyLeft = false
         for origin in origins.values {
             for connection in origin.ready {
@@ -354,12 +353,4 @@ protocol ConnectionAttempt: AnyObject {
     func cancel()
     /// Whether it failed by what the load answered for which it was made, which says nothing for other loads.
     var failsOwnerOnly: Bool { get }
-}
-
-extension TimeAmount {
-    init(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        let (nanoseconds, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        self = .nanoseconds(overflows ? .max / 4 : min(nanoseconds, .max / 4) + attoseconds / 1_000_000_000)
-    }
 }

@@ -3,8 +3,8 @@
 import PortolanCore
 
 extension Proxy {
-    /// curl's, for all kinds; where the scheme says `http` too.
-    private static let defaultPort = 1080
+    /// curl's: for all kinds but `https`.
+    private static let (defaultPort, defaultSecurePort) = (1080, 443)
 
     /// Reads `[scheme://][user[:password]@]host[:port]`; what follows a slash is passed over, as curl does it.
     ///
@@ -36,8 +36,8 @@ extension Proxy {
             throw LoadError(.proxyNotFound, message: "\(shown), where no valid host stands; write [scheme://][user:password@]host[:port]")
         }
         self.init(
-            kind: kind, host: String(host.first == "[" ? host.dropFirst().dropLast() : host), port: port ?? Self.defaultPort,
-            credential: credential)
+            kind: kind, isSecure: scheme == "https", host: String(host.first == "[" ? host.dropFirst().dropLast() : host),
+            port: port ?? (scheme == "https" ? Self.defaultSecurePort : Self.defaultPort), credential: credential)
         try checkCredential(source)
     }
 
@@ -47,18 +47,14 @@ extension Proxy {
 
     private static func kind(_ scheme: String, _ shown: String) throws(LoadError) -> Kind {
         switch scheme {
-        case "http": return .http
+        case "http", "https": return .http
         case "socks5": return .socks5(.local)
         case "socks5h": return .socks5(.byProxy)
-        case "https":
-            throw LoadError(
-                .notOffered,
-                message: "\(shown), a proxy that is reached over TLS, which Portolan does not speak to proxies; use one of http or socks5h")
         case "socks", "socks4", "socks4a":
             throw LoadError(
                 .notOffered, message: "\(shown), a proxy of SOCKS version 4, which Portolan does not speak; use socks5 or socks5h")
         default:
-            throw LoadError(.proxyNotFound, message: "\(shown), whose scheme is that of no proxy; use http, socks5 or socks5h")
+            throw LoadError(.proxyNotFound, message: "\(shown), whose scheme is that of no proxy; use http, https, socks5 or socks5h")
         }
     }
 

@@ -13,6 +13,8 @@ struct Proxy: Hashable, Sendable {
     enum NameLookUp: Hashable, Sendable { case local, byProxy }
 
     let kind: Kind
+    /// Whether it is spoken to with TLS.
+    var isSecure = false
     /// Lower case, ASCII, without brackets.
     let host: String
     let port: Int
@@ -27,11 +29,16 @@ struct Proxy: Hashable, Sendable {
 
     var scheme: String {
         switch kind {
-        case .http: "http"
+        case .http: isSecure ? "https" : "http"
         case .socks5(.local): "socks5"
         case .socks5(.byProxy): "socks5h"
         }
     }
+}
+
+extension Proxy {
+    /// The proxy itself, for TLS.
+    var peer: TLSPeer { TLSPeer(host: host, port: port, description: "the proxy \(self)") }
 }
 
 extension Proxy: CustomStringConvertible {

@@ -4,7 +4,7 @@ public import PortolanCore
 
 /// Decides through which proxy a URL is loaded.
 ///
-/// A proxy is written `[scheme://][user[:password]@]host[:port]`, user and password percent-encoded. The schemes are `http` (the default;
+/// A proxy is written `[scheme://][user[:password]@]host[:port]`, user and password percent-encoded. The schemes are `http` (the default) and `https`, with TLS to the proxy (
 /// for `https:` URLs it is asked for a tunnel), `socks5`, and `socks5h`, where the proxy finds the addresses of hosts. The port is 1080 where none
 /// is written. A proxy that is written wrongly fails the loads that would use it, with a message that says what is wrong.
 public struct ProxyPolicy: Sendable, Hashable {
@@ -29,7 +29,7 @@ public struct ProxyPolicy: Sendable, Hashable {
     /// One proxy for everything but some hosts.
     ///
     /// - Parameters:
-    ///   - url: the proxy's; its scheme is `http`, `socks5` or `socks5h`.
+    ///   - url: the proxy's; its scheme is `http`, `https`, `socks5` or `socks5h`.
     ///   - exceptions: separated by commas or blanks: `example.com` is that host and all below it, with or without a dot in front;
     ///     an address is itself, `10.0.0.0/8` or `fd00::/8` all addresses of that block (those that a URL names: no name is looked up for it);
     ///     `*` alone is every host. An entry with a port means no host, as with curl.

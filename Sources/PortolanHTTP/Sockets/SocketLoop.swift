@@ -35,11 +35,13 @@ final class SocketLoop: SerialLoop, @unchecked Sendable {  // … because what v
     /// Until when the loop's thread sleeps, where nothing happens; in nanoseconds.
     private var wakeTime: Int64?
     private var hasEarlierAlarm = false
-    private var sockets: [SocketTransport?] = []
+    private var endings: [() -> Void] = []
+    private var sockets: [(any PolledSocket)?] = []
     private var freeSlots: [Int] = []
     private var generation: UInt64 = 0
     /// What was read last lies here until the turn's next read: large, and one for all.
     private var received = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var isReceiving = false
 
     /// One for each processor, as long as the process; made when the first load needs them.
     static let shared: Result<[SocketLoop], LoadError> = {
@@ -92,6 +94,7 @@ final class SocketLoop: SerialLoop, @unchecked Sendable {  // … because what v
     }
 
     func leave() {
+        endTurn()
         let isEarlier = hasEarlierAlarm
         hasEarlierAlarm = false
         holder.store(0, ordering: .relaxed)
@@ -113,6 +116,16 @@ final class SocketLoop: SerialLoop, @unchecked Sendable {  // … because what v
             return true
         }
         if wakes { poller.wake() }
+    }
+
+    func atEndOfTurn(_ body: @escaping () -> Void) { endings.append(body) }
+
+    private func endTurn() {
+        while !endings.isEmpty {
+            let now = endings
+            endings = []
+            for body in now { body() }
+        }
     }
 
     // MARK: Time
@@ -141,6 +154,7 @@ final class SocketLoop: SerialLoop, @unchecked Sendable {  // … because what v
             }
             if let wakeTime, MonotonicTime.coarseNanoseconds >= wakeTime { fireAlarms() }
             for body in takeWork() { body() }
+            endTurn()
         }
     }
 
@@ -179,14 +193,14 @@ final class SocketLoop: SerialLoop, @unchecked Sendable {  // … because what v
 
 extension SocketLoop {
     /// - Returns: by which the poller names the socket.
-    func add(_ socket: SocketTransport) -> UInt64 {
+    func add(_ socket: any PolledSocket) -> UInt64 {
         generation &+= 1
         let slot = freeSlots.popLast() ?? sockets.count
         if slot == sockets.count { sockets.append(socket) } else { sockets[slot] = socket }
         return (generation & 0xFFFF_FFFF) << 32 | UInt64(slot)
     }
 
-    func remove(_ socket: SocketTransport) {
+    func remove(_ socket: any PolledSocket) {
         let slot = Int(socket.mark & 0xFFFF_FFFF)
         guard slot < sockets.count, sockets[slot] === socket else { return }
         sockets[slot] = nil
@@ -194,22 +208,42 @@ extension SocketLoop {
     }
 
     /// An event may be older than what has become of its socket in the same turn.
-    private func socket(_ mark: UInt64) -> SocketTransport? {
+    private func socket(_ mark: UInt64) -> (any PolledSocket)? {
         let slot = Int(mark & 0xFFFF_FFFF)
         guard slot < sockets.count, let socket = sockets[slot], socket.mark == mark else { return nil }
         return socket
     }
 
-    /// Reads what has come, at most `size` bytes, and lends it.
+    /// Has `read` fill the loop's buffer, at most `size` bytes of it, and lends what it has read to `body`.
     ///
-    /// - Returns: what recv(2) returns; bytes were lent where it is positive.
-    func receive(from descriptor: CInt, atMost size: Int, _ body: (borrowing RawSpan) -> Void) -> Int {
+    /// A call from inside `body` has a buffer of its own: what was lent stays as it is. An idle TLS connection is read so, before it is used again.
+    ///
+    /// - Returns: what `read` returned.
+    func receive(
+        atMost size: Int, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult, _ body: (borrowing RawSpan) -> Void
+    ) -> TransferResult {
+        guard !isReceiving else {
+            let own = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+            defer { unsafe own.deallocate() }
+            return unsafe receive(into: own, read, body)
+        }
+        isReceiving = true
+        defer { isReceiving = false }
         if unsafe received.count < size {
             unsafe received.deallocate()
             unsafe received = .allocate(byteCount: size, alignment: 16)
         }
-        let count = unsafe recv(descriptor, received.baseAddress, size, 0)
-        if count > 0 { body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: received[..<count]))) }
-        return count
+        return unsafe receive(into: UnsafeMutableRawBufferPointer(rebasing: received[..<size]), read, body)
+    }
+
+    private func receive(
+        into buffer: UnsafeMutableRawBufferPointer, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult,
+        _ body: (borrowing RawSpan) -> Void
+    ) -> TransferResult {
+        let result = unsafe read(buffer)
+        if case .moved(let count) = result {
+            body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+        }
+        return result
     }
 }

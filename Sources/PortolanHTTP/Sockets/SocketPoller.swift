@@ -20,6 +20,8 @@ final class SocketPoller: @unchecked Sendable {  // … because descriptors may 
         /// Always told.
         static let hangUp = Self(rawValue: EPOLLHUP.rawValue)
         static let error = Self(rawValue: EPOLLERR.rawValue)
+        /// The peer sends no more.
+        static let readHangUp = Self(rawValue: EPOLLRDHUP.rawValue)
     }
 
     private let descriptor: CInt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolanOpenSSL
 import FoundationEssentials
-import NIOSSL
 import PortolanCore
 
 /// Reads certificates and keys from files. Waits for the disk.
@@ -32,7 +32,7 @@ enum CertificateFiles {
     /// Large enough for every authority of a system, several times.
     private static let limit = 16 << 20
 
-    static func certificates(from source: CertificateSource, for purpose: Purpose) throws(LoadError) -> [NIOSSLCertificate] {
+    static func certificates(from source: CertificateSource, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         switch source {
         case .file(let path):
             return isFolder(path)
@@ -45,53 +45,61 @@ enum CertificateFiles {
     /// One certificate, DER.
     ///
     /// - Parameter name: what the message calls it; its purpose's words without one.
-    static func certificate(_ der: [UInt8], for purpose: Purpose, name: String? = nil) throws(LoadError) -> NIOSSLCertificate {
-        // `try?` because BoringSSL says no more than that it is none.
-        guard !der.isEmpty, der.count <= limit, let certificate = try? NIOSSLCertificate(bytes: der, format: .der) else {
+    static func certificate(_ der: [UInt8], for purpose: Purpose, name: String? = nil) throws(LoadError) -> Certificate {
+        guard !der.isEmpty, der.count <= limit, let certificate = Certificate(der: der) else {
             throw unusable(purpose.code, "\(name ?? purpose.words) is no certificate in DER")
         }
         return certificate
     }
 
-    static func privateKey(in path: String, passphrase: String?) throws(LoadError) -> NIOSSLPrivateKey {
+    /// - Parameter passphrase: for an encrypted key.
+    static func privateKey(in path: String, passphrase: String?) throws(LoadError) -> PrivateKey {
         let bytes = try contents(path, "the private key", .clientCertificateUnusable)
-        guard isPEM(bytes) else { return try privateKey(bytes, "the private key '\(path)'") }
+        guard isPEM(bytes) else { return try privateKey(bytes, "the private key '\(path)'", passphrase: passphrase) }
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.contains("PRIVATE KEY-----") else {
             throw unusable(.clientCertificateUnusable, "'\(path)' has no private key in it; name the file that has")
         }
-        let isEncrypted = text.contains("ENCRYPTED")
-        let secret = Array((passphrase ?? "").utf8)
-        // NIOSSL takes a passphrase as CChar, and ends the process where a byte does not fit.
-        guard secret.allSatisfy({ $0 < 0x80 }) else {
+        guard let key = KeyReader.key(pem: bytes, passphrase: passphrase) else {
             throw unusable(
                 .clientCertificateUnusable,
-                "the passphrase of the private key '\(path)' has other characters than ASCII; give the key another one")
-        }
-        // `try?` because BoringSSL says no more than that it failed.
-        guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem, passphraseCallback: { $0(secret) }) else {
-            throw unusable(
-                .clientCertificateUnusable,
-                isEncrypted
-                    ? "the private key '\(path)' is encrypted, and \(passphrase == nil ? "no passphrase was given" : "the passphrase does not open it")"
+                text.contains("ENCRYPTED")
+                    ? encrypted("the private key '\(path)'", passphrase)
                     : "the private key '\(path)' can't be read; it has to be in PEM or DER")
         }
         return key
     }
 
     /// - Parameter name: what the message calls it.
-    static func privateKey(_ der: [UInt8], _ name: String) throws(LoadError) -> NIOSSLPrivateKey {
-        // `try?` because BoringSSL says no more than that it is none.
-        guard !der.isEmpty, der.count <= limit, let key = try? NIOSSLPrivateKey(bytes: der, format: .der) else {
-            throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM, or in DER and not encrypted")
+    static func privateKey(_ der: [UInt8], _ name: String, passphrase: String? = nil) throws(LoadError) -> PrivateKey {
+        guard !der.isEmpty, der.count <= limit else {
+            throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM or DER")
         }
-        return key
+        if let key = KeyReader.key(der: der) ?? KeyReader.key(encrypted: der, passphrase: passphrase) { return key }
+        guard KeyReader.isEncrypted(der) else {
+            throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM or DER")
+        }
+        throw unusable(.clientCertificateUnusable, encrypted(name, passphrase))
     }
 
-    private static func certificates(in bytes: [UInt8], _ path: String, for purpose: Purpose) throws(LoadError) -> [NIOSSLCertificate] {
+    private static func encrypted(_ name: String, _ passphrase: String?) -> String {
+        "\(name) is encrypted, and \(passphrase == nil ? "no passphrase was given" : "the passphrase does not open it")"
+    }
+
+    /// Certificates and key of a PKCS #12 file (RFC 7292), the key's own certificate first; `nil` where it is none.
+    static func bundle(in path: String, passphrase: String?) throws(LoadError) -> (chain: [Certificate], key: PrivateKey)? {
+        let bytes = try contents(path, Purpose.clientCertificate.words, .clientCertificateUnusable)
+        guard !isPEM(bytes), let bundle = KeyBundle(bytes) else { return nil }
+        guard let opened = bundle.open(passphrase: passphrase) else {
+            throw unusable(.clientCertificateUnusable, encrypted("the client certificate '\(path)'", passphrase))
+        }
+        return opened
+    }
+
+    private static func certificates(in bytes: [UInt8], _ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         guard isPEM(bytes) else { return [try certificate(bytes, for: purpose, name: "\(purpose.words) '\(path)'")] }
-        // `try?` because BoringSSL says no more than that it failed.
-        guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {
+        let certificates = KeyReader.certificates(pem: bytes)
+        guard !certificates.isEmpty else {
             throw unusable(purpose.code, "\(purpose.words) '\(path)' has no certificate in PEM that can be read")
         }
         return certificates
@@ -103,12 +111,12 @@ enum CertificateFiles {
     }
 
     /// Of a folder, whatever is a certificate: other files lie there too, and links that lead nowhere.
-    private static func folder(_ path: String, for purpose: Purpose) throws(LoadError) -> [NIOSSLCertificate] {
+    private static func folder(_ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
             throw unusable(purpose.code, "\(purpose.words)s in the folder '\(path)' can't be listed", error)
         }
-        let found = names.sorted().flatMap { name -> [NIOSSLCertificate] in
+        let found = names.sorted().flatMap { name -> [Certificate] in
             // `try?` because of the above.
             (try? certificates(from: .file(path: "\(path)/\(name)"), for: purpose)) ?? []
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolanOpenSSL
 import PortolanCore
 
 /// Why a server's chain is not trusted, as far as the chain shows it.
@@ -12,17 +13,21 @@ enum CertificateProblem: Hashable {
     case selfSigned
     /// The last certificate that the chain leads to, and nobody vouches for.
     case unknownAuthority(ServerCertificate)
+    /// Its key, or the hash function of its signature, can be broken.
+    case weak(ServerCertificate, isKey: Bool)
+    /// What OpenSSL says.
+    case other(String)
 
     /// What speaks against the chain.
     ///
     /// - Parameters:
     ///   - chain: DER, leaf first.
-    ///   - isVerified: whether it leads to a trusted authority; then only the name can be wrong.
+    ///   - finding: why it leads to no trusted authority; `nil` where it does: then only the name can be wrong.
     ///   - now: in seconds since 1970.
-    static func find(in chain: [[UInt8]], for name: ServerName, isVerified: Bool, now: Int64) -> [Self] {
+    static func find(in chain: [[UInt8]], for name: ServerName, _ finding: ChainFinding?, now: Int64) -> [Self] {
         guard let first = chain.first, let leaf = ServerCertificate(der: first) else { return [.unreadable] }
         let naming: [Self] = name.isNamed(by: leaf) ? [] : [.wrongName(leaf)]
-        guard !isVerified else { return naming }
+        guard let finding else { return naming }
         let path = Self.path(from: leaf, in: chain.dropFirst().compactMap(ServerCertificate.init(der:)))
         let dates = path.compactMap { certificate -> Self? in
             if certificate.notAfter.seconds < now { return .expired(certificate) }
@@ -30,8 +35,16 @@ enum CertificateProblem: Hashable {
         }
         if !dates.isEmpty { return dates + naming }
         if !leaf.isForServers { return [.notForServers] + naming }
-        guard let last = path.last, path.count > 1 || !leaf.isSelfIssued else { return [.selfSigned] + naming }
-        return [.unknownAuthority(last)] + naming
+        let culprit = finding.depth < path.count ? path[finding.depth] : leaf
+        switch finding.code {
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL: return [.weak(culprit, isKey: true)] + naming
+        case X509_V_ERR_CA_MD_TOO_WEAK: return [.weak(culprit, isKey: false)] + naming
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
+            X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
+            guard let last = path.last, path.count > 1 || !leaf.isSelfIssued else { return [.selfSigned] + naming }
+            return [.unknownAuthority(last)] + naming
+        default: return [.other(finding.words)] + naming
+        }
     }
 
     /// The leaf, who issued it, who issued that, as far as the certificates lead.
@@ -56,6 +69,9 @@ enum CertificateProblem: Hashable {
             certificate.isSelfIssued
                 ? "'\(certificate.subject)', who vouches for it, is not trusted here"
                 : "'\(certificate.issuer)', who issued \(certificate == leaf ? "it" : "the last of its chain"), is not known here"
+        case .weak(let certificate, let isKey):
+            "the \(isKey ? "key" : "signature") of \(certificate == leaf ? "it" : "'\(certificate.subject)' in its chain") is too weak"
+        case .other(let words): words
         }
     }
 
@@ -75,7 +91,7 @@ enum CertificateProblem: Hashable {
         switch self {
         case .selfSigned: .trustCertificate
         case .unknownAuthority: .trustAuthority
-        case .expired, .notYetValid, .wrongName, .unreadable, .notForServers: nil
+        case .expired, .notYetValid, .wrongName, .unreadable, .notForServers, .weak, .other: nil
         }
     }
 
@@ -83,7 +99,7 @@ enum CertificateProblem: Hashable {
         switch self {
         case .expired, .notYetValid: "the server needs another one, or this machine's clock is wrong"
         case .wrongName: "check the address"
-        case .unreadable, .notForServers: "the server needs another one"
+        case .unreadable, .notForServers, .weak, .other: "the server needs another one"
         case .selfSigned, .unknownAuthority: remedy?.words ?? ""
         }
     }

@@ -11,12 +11,13 @@ public struct ClientIdentity: Hashable, Sendable {
 
     let source: Source
 
-    /// Reads the chain, leaf first, and the key from files when they are first needed: PEM, or DER with one certificate or one key.
+    /// Reads the chain, leaf first, and the key from files when they are first needed: PEM, DER with one certificate or one key, or both in one PKCS #12
+    /// file (RFC 7292).
     ///
     /// - Parameters:
     ///   - certificatePath: of the chain.
     ///   - keyPath: `nil` where the key stands in the certificate's file.
-    ///   - passphrase: for an encrypted key, which is in PEM; ASCII only.
+    ///   - passphrase: for an encrypted key or PKCS #12 file.
     public init(certificatePath: String, keyPath: String? = nil, passphrase: String? = nil) {
         source = .files(certificates: certificatePath, key: keyPath ?? certificatePath, passphrase: passphrase)
     }

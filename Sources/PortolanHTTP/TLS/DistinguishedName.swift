@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolanOpenSSL
+
 /// The names of subjects and issuers, as one line for a person.
 ///
 /// RFC 5280 §4.1.2.4
 enum DistinguishedName {
-    // 2.5.4.3, .10 and .11 in DER: common name, organisation, organisational unit, the likeliest to be known first.
-    private static let preferred: [[UInt8]] = [[0x55, 0x04, 0x03], [0x55, 0x04, 0x0A], [0x55, 0x04, 0x0B]]
+    /// Common name, organisation, organisational unit: the likeliest to be known first.
+    private static let preferred = [NID_commonName, NID_organizationName, NID_organizationalUnitName]
 
-    static func line(_ name: DERReader.Element) throws(DERReader.SyntaxError) -> String {
+    static func line(_ name: OpaquePointer) -> String {
         var (best, rank) = ("without a name", Int.max)
-        var sets = DERReader(name)
-        while !sets.isAtEnd {
-            var attributes = DERReader(try sets.next(.derSet))
-            while !attributes.isAtEnd {
-                var attribute = DERReader(try attributes.next(.derSequence))
-                let type = try attribute.next(.derObjectIdentifier).content
-                let value = try attribute.next()
-                let new = preferred.firstIndex { type.elementsEqual($0) } ?? preferred.count
-                if new < rank, let text = text(value) { (best, rank) = (DisplayText.line(text), new) }
-            }
+        for index in 0..<(unsafe X509_NAME_entry_count(name)) {
+            guard let entry = unsafe X509_NAME_get_entry(name, index) else { continue }
+            let type = unsafe OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry))
+            let new = preferred.firstIndex(of: type) ?? preferred.count
+            if new < rank, let text = unsafe text(X509_NAME_ENTRY_get_data(entry)) { (best, rank) = (DisplayText.line(text), new) }
         }
+        ERR_clear_error()
         return best
     }
 
-    private static func text(_ value: DERReader.Element) -> String? {
-        switch value.tag {
-        // UTF8String, PrintableString, IA5String
-        case 0x0C, 0x13, 0x16: String(decoding: value.content, as: UTF8.self)
-        // TeletexString, which is written as ISO-8859-1
-        case 0x14: String(String.UnicodeScalarView(value.content.map { Unicode.Scalar($0) }))
-        // BMPString
-        case 0x1E:
-            String(
-                decoding: stride(from: value.content.startIndex, to: value.content.endIndex - 1, by: 2)
-                    .map { UInt16(value.content[$0]) << 8 | UInt16(value.content[$0 + 1]) }, as: UTF16.self)
-        default: nil
-        }
+    /// - Returns: `nil` for what is no text: `ASN1_STRING_to_UTF8(3)`.
+    private static func text(_ value: UnsafeMutablePointer<ASN1_STRING>?) -> String? {
+        guard let value = unsafe value else { return nil }
+        var output: UnsafeMutablePointer<UInt8>?
+        let count = unsafe ASN1_STRING_to_UTF8(&output, value)
+        guard count >= 0, let output = unsafe output else { return nil }
+        defer { unsafe CRYPTO_free(output, #file, #line) }
+        return unsafe String(decoding: UnsafeBufferPointer(start: output, count: Int(count)), as: UTF8.self)
     }
 }
 

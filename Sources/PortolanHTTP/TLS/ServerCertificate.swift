@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolanOpenSSL
+
 /// What an X.509 certificate says of itself. Reading it proves nothing: that is the verification's part.
 ///
 /// RFC 5280 §4.1
@@ -30,40 +32,61 @@ public struct ServerCertificate: Hashable, Sendable {
 
     /// - Returns: `nil` where the bytes are no X.509 certificate in DER.
     public init?(der: [UInt8]) {
-        // `try?` because what is wrong with it, nobody could mend.
-        guard let certificate = try? Self(parsing: der) else { return nil }
-        self = certificate
+        guard let certificate = Certificate(der: der) else { return nil }
+        self.init(certificate, der: der)
     }
 
-    private init(parsing der: [UInt8]) throws(DERReader.SyntaxError) {
-        var outer = DERReader(der[...])
-        var certificate = DERReader(try outer.next(.derSequence))
-        guard outer.isAtEnd else { throw DERReader.SyntaxError() }
-        var body = DERReader(try certificate.next(.derSequence))
-        _ = try body.next(ifTagged: .derConstructedContext(0))  // version
-        _ = try body.next(.derInteger)  // serial number
-        _ = try body.next(.derSequence)  // signature algorithm
-        let issuer = try body.next(.derSequence)
-        var validity = DERReader(try body.next(.derSequence))
-        let subject = try body.next(.derSequence)
-        let key = try body.next(.derSequence)
-        _ = try body.next(ifTagged: .derContext(1))
-        _ = try body.next(ifTagged: .derContext(2))
-        let extensions = try CertificateExtensions(try body.next(ifTagged: .derConstructedContext(3)))
-
+    private init?(_ certificate: Certificate, der: [UInt8]) {
+        let x509 = unsafe certificate.x509
+        // Of an extension that comes twice, OpenSSL says so (X509_get_extension_flags(3)): two could say different things to different readers.
+        let flags = unsafe X509_get_extension_flags(x509)
+        guard let subject = unsafe X509_get_subject_name(x509), let issuer = unsafe X509_get_issuer_name(x509),
+            let notBefore = unsafe CertificateTime(X509_get0_notBefore(x509)),
+            let notAfter = unsafe CertificateTime(X509_get0_notAfter(x509)),
+            let names = unsafe AlternativeNames(of: x509), flags & UInt32(EXFLAG_INVALID) == 0
+        else { return nil }
         self.der = der
-        publicKey = Array(key.whole)
-        self.subject = try DistinguishedName.line(subject)
-        self.issuer = try DistinguishedName.line(issuer)
-        rawSubject = Array(subject.whole)
-        rawIssuer = Array(issuer.whole)
-        isSelfIssued = subject.whole == issuer.whole
-        notBefore = try CertificateTime(try validity.next())
-        notAfter = try CertificateTime(try validity.next())
-        dnsNames = extensions.dnsNames
-        addresses = extensions.addresses
-        names = dnsNames.map { DisplayText.line($0) } + addresses.map(ServerName.text(ofAddress:))
-        isForServers = extensions.isForServers
+        publicKey = unsafe DER.bytes { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), &$0) }
+        self.subject = unsafe DistinguishedName.line(subject)
+        self.issuer = unsafe DistinguishedName.line(issuer)
+        rawSubject = unsafe DER.bytes { unsafe i2d_X509_NAME(subject, &$0) }
+        rawIssuer = unsafe DER.bytes { unsafe i2d_X509_NAME(issuer, &$0) }
+        isSelfIssued = rawSubject == rawIssuer
+        (self.notBefore, self.notAfter) = (notBefore, notAfter)
+        (dnsNames, addresses) = (names.dns, names.addresses)
+        self.names = dnsNames.map { DisplayText.line($0) } + addresses.map { IPAddress(bytes: $0).text }
+        let usage = unsafe X509_get_extended_key_usage(x509)
+        isForServers = flags & UInt32(EXFLAG_XKUSAGE) == 0 || usage & UInt32(XKU_SSL_SERVER | XKU_ANYEKU) != 0
+    }
+}
+
+/// The hosts that a certificate is for: RFC 5280 §4.2.1.6.
+private struct AlternativeNames {
+    var dns: [String] = []
+    var addresses: [[UInt8]] = []
+
+    /// - Returns: `nil` where the extension can't be read.
+    init?(of certificate: OpaquePointer) {
+        var state: CInt = 0
+        let list = unsafe OpaquePointer(X509_get_ext_d2i(certificate, NID_subject_alt_name, &state, nil))
+        defer { ERR_clear_error() }
+        guard let list = unsafe list else {
+            if state == -1 { return }  // there is none
+            return nil
+        }
+        defer { unsafe portolan_GENERAL_NAME_free_all(list) }
+        for index in 0..<(unsafe portolan_GENERAL_NAME_count(list)) {
+            guard let name = unsafe portolan_GENERAL_NAME_at(list, index), let text = unsafe portolan_GENERAL_NAME_string(name) else {
+                continue
+            }
+            let bytes = unsafe Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(text), count: Int(ASN1_STRING_length(text))))
+            if unsafe portolan_GENERAL_NAME_type(name) == GEN_DNS {
+                // Other bytes than ASCII name no host.
+                if bytes.allSatisfy({ (0x21...0x7E).contains($0) }) { dns.append(String(decoding: bytes, as: UTF8.self)) }
+            } else if bytes.count == 4 || bytes.count == 16 {
+                addresses.append(bytes)
+            }
+        }
     }
 }
 

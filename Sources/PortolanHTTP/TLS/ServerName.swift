@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -57,11 +55,5 @@ enum ServerName: Hashable, Sendable {
         guard !host.utf8.contains(0) else { return nil }
         if unsafe inet_pton(AF_INET, host, &bytes) == 1 { return Array(bytes.prefix(4)) }
         return unsafe inet_pton(AF_INET6, host, &bytes) == 1 ? bytes : nil
-    }
-
-    /// An address for a person.
-    static func text(ofAddress bytes: [UInt8]) -> String {
-        // `try?` because any 4 or 16 bytes are an address.
-        (try? SocketAddress(packedIPAddress: ByteBuffer(bytes: bytes), port: 0))?.ipAddress ?? "an address"
     }
 }

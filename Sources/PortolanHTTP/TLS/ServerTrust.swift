@@ -7,18 +7,15 @@ import PortolanCore
 /// No load sends a byte over a connection whose server it was not asked about: the one for which the connection was opened is asked during the
 /// handshake, every other one when it is given the connection. So what one load accepts against the verdict binds no other.
 final class ServerTrust {
-    /// DER, leaf first: all that the server showed where default handling would not trust it, else the leaf alone, which is all that NIOSSL tells then.
-    let chain: [[UInt8]]
-    /// Why default handling would fail; `nil` where it trusts the server.
-    let verdict: LoadError?
+    /// What the server showed, in this handshake or in the one of the session that was resumed.
+    let evidence: ServerEvidence
     /// The load that was asked while the connection was opened.
     private weak var judge: AnyObject?
     /// Whether the load that was asked gave its own client certificate: then no other may use the connection.
     let isPersonal: Bool
 
-    init(chain: [[UInt8]], verdict: LoadError?, judge: AnyObject?, isPersonal: Bool) {
-        self.chain = chain
-        self.verdict = verdict
+    init(_ evidence: ServerEvidence, judge: AnyObject?, isPersonal: Bool) {
+        self.evidence = evidence
         self.judge = judge
         self.isPersonal = isPersonal
     }
@@ -42,9 +39,9 @@ final class ServerTrust {
     }
 
     static func question(
-        _ peer: TLSPeer, chain: [[UInt8]], verdict: LoadError?, answer: @escaping @Sendable (ChallengeAnswer) -> Void
+        _ peer: TLSPeer, _ evidence: ServerEvidence, answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) -> AuthenticationChallenge {
-        let space = ProtectionSpace(kind: .serverTrust(chain: chain), protocolName: "https", host: peer.host, port: peer.port)
-        return AuthenticationChallenge(protectionSpace: space, previousError: verdict, reply: answer)
+        let space = ProtectionSpace(kind: .serverTrust(chain: evidence.chain), protocolName: "https", host: peer.host, port: peer.port)
+        return AuthenticationChallenge(protectionSpace: space, previousError: evidence.verdict, reply: answer)
     }
 }

@@ -94,6 +94,13 @@ import Testing
             let port = try RefusingPort()
             return Condition(arguments: ["-x", "http://127.0.0.1:\(port.port)", "https://h.test/"], port: port)
         },
+        Row(7, "a secure proxy's port that refuses") { _, _ in
+            let port = try RefusingPort()
+            return Condition(arguments: ["-x", "https://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
+        },
+        Row(28, "a secure proxy that does not answer") { _, _ in
+            try proxy("https", [.stall], to: "http://127.0.0.1/", "--max-time", "1")
+        },
         Row(8, "a malformed length") { _, _ in try answering("200 OK\r\nContent-Length: x\r\n\r\n") },
         Row(8, "a field without a colon") { _, _ in try answering("200 OK\r\nname\r\n\r\n") },
         Row(18, "a body that is cut off") { _, _ in try answering("200 OK\r\nContent-Length: 9\r\n\r\nhalf") },
@@ -256,13 +263,6 @@ import Testing
         Difference(105, curl: [7], "a proxy with socks4") { _, _ in
             let port = try RefusingPort()
             return Condition(arguments: ["-x", "socks4://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
-        },
-        Difference(105, curl: [7], "a proxy with https") { _, _ in
-            let port = try RefusingPort()
-            return Condition(arguments: ["-x", "https://127.0.0.1:\(port.port)", "http://127.0.0.1/"], port: port)
-        },
-        Difference(105, curl: [28], "a proxy with https that does not answer") { _, _ in
-            try proxy("https", [.stall], to: "http://127.0.0.1/", "--max-time", "1")
         },
         Difference(33, curl: [0], "a 416 to a download that goes on") { _, _ in
             try answering("416 No\r\nContent-Range: bytes */2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "-C", "5")

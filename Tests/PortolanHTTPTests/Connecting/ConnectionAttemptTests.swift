@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOPosix
 import PortolanCore
 import ServerSupport
 import Testing
@@ -23,30 +21,30 @@ import Testing
         let server = try ScriptedServer([.receive(1)])
         var key = ConnectionKey(isSecure: false, host: "given-up.test", port: 80)
         if moment == .behindTheProxy { key.proxy = Proxy(kind: .socks5(.local), host: "127.0.0.1", port: server.port) }
-        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-        try await eventLoop.flatSubmit { [key] in
+        let loop = try #require(try SocketLoop.shared.get().first)
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        loop.execute { [key] in
             let configuration = HTTPConfiguration()
             let connector = HTTPConnector(
-                configuration, secured: SecureContexts(configuration.tls, allowsHTTP2: false), names: names, on: eventLoop)
-            let isOver = eventLoop.makePromise(of: Void.self)
+                configuration, secured: SecureContexts(configuration.tls, allowsHTTP2: false), names: names, on: loop)
             var attempt: HTTPConnectionAttempt?
             let new = HTTPConnectionAttempt(key, connector: connector, respondent: nil) { step in
                 #expect(step == .connected)
-                if let attempt { eventLoop.execute { attempt.cancel() } }
+                if let attempt { loop.execute { attempt.cancel() } }
             } completion: { result in
                 #expect(throws: LoadError.self) { _ = try result.get() }
                 attempt = nil
-                isOver.succeed()
+                end.finish()
             }
             attempt = new
             new.start()
             switch moment {
             case .atOnce: new.cancel()
-            case .inTheNextTurn: eventLoop.execute { new.cancel() }
+            case .inTheNextTurn: loop.execute { new.cancel() }
             case .behindTheProxy: break
             }
-            return isOver.futureResult
-        }.get()
+        }
+        for await _ in ends {}
         async let last = names.addresses(of: "last")
         held.letGo()
         _ = try await last

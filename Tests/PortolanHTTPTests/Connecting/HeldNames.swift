@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
 import PortolanCore
 import TestThreads
 
@@ -30,7 +29,7 @@ final class HeldNames: Sendable {
             monitor.signalling { $0.lookedUp.append(name) }
             if name.hasPrefix("slow") { monitor.wait { $0.isHolding ? nil : () } }
             if name.hasPrefix("missing") { throw NameError(status: -2) }
-            return [try SocketAddress(ipAddress: "127.0.0.1", port: 0)]
+            return [SocketAddress(IPAddress(bytes: [127, 0, 0, 1]), port: 0)]
         }
     }
 }

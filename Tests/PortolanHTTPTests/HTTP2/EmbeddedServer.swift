@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOEmbedded
-import NIOHPACK
 import PortolanCore
 
 @testable import PortolanHTTP
 
 /// An HTTP/2 connection whose other end is the test: no socket, no thread, every byte as the test wants it.
 final class EmbeddedServer {
-    let channel = EmbeddedChannel()
+    let loop = ManualLoop()
+    let transport: FakeTransport
     let connection: HTTP2Connection
     /// Where the connection belongs.
     private(set) var pool: ConnectionPool?
-    private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
+    private let decoder = HPACKDecoder()
     private var unread: [UInt8] = []
+    private var readWrites = 0
     private var magicLeft = 24
     /// Of the client, so far.
     private(set) var frames: [ClientFrame] = []
@@ -23,18 +22,19 @@ final class EmbeddedServer {
     init(configuration: HTTPConfiguration = HTTPConfiguration(), isGreeting: Bool = true) throws {
         let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
-        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/server")).wait()
-        try connection.add(to: channel)
+        transport = FakeTransport(on: loop, for: connection)
         let pool = ConnectionPool(
-            on: ThreadLoop(channel.eventLoop), limits: configuration.connections, budget: ConnectionBudget(1), connector: FakeConnector()
+            on: loop, limits: configuration.connections, budget: ConnectionBudget(1), connector: FakeConnector()
         ) {}
-        connection.join(pool)
+        connection.join(pool, over: transport)
         self.pool = pool
         if isGreeting { send(ServerFrames.settings() + ServerFrames.settingsAcknowledgement) }
     }
 
-    /// A channel that is not closed holds itself.
+    /// A connection that is not ended holds itself.
     deinit { endConnection() }
+
+    var isOpen: Bool { transport.isOpen }
 
     /// Starts an exchange and reads what it sends.
     @discardableResult
@@ -46,8 +46,7 @@ final class EmbeddedServer {
     }
 
     func send(_ bytes: [UInt8]) {
-        // An error is the connection's to hear, and is told to the exchanges.
-        do { try channel.writeInbound(ByteBuffer(bytes: bytes)) } catch {}
+        transport.deliver(bytes)
         read()
     }
 
@@ -58,33 +57,40 @@ final class EmbeddedServer {
     func dropPool() { pool = nil }
 
     func endConnection() {
-        if channel.isActive { channel.close(promise: nil) }
-        channel.embeddedEventLoop.run()
+        transport.end()
+        loop.run()
+    }
+
+    func advance(by time: Duration) {
+        loop.advanceTime(by: time)
+        read()
     }
 
     func read() {
-        channel.embeddedEventLoop.run()
-        while let data = try? channel.readOutbound(as: IOData.self), case .byteBuffer(let buffer) = data {
-            unread += buffer.readableBytesView
-        }
+        loop.run()
+        for bytes in transport.writes.dropFirst(readWrites) { unread += bytes }
+        readWrites = transport.writes.count
         let magic = min(magicLeft, unread.count)
         unread.removeFirst(magic)
         magicLeft -= magic
-        while unread.count >= 9 {
-            let length = Int(unread[0]) << 16 | Int(unread[1]) << 8 | Int(unread[2])
-            guard unread.count >= 9 + length else { return }
-            let stream = unread[5..<9].reduce(0) { $0 << 8 | Int($1) }
-            frames.append(ClientFrame(type: unread[3], flags: unread[4], stream: stream, payload: Array(unread[9..<9 + length])))
-            unread.removeFirst(9 + length)
+        var start = 0
+        while unread.count - start >= 9 {
+            let length = Int(unread[start]) << 16 | Int(unread[start + 1]) << 8 | Int(unread[start + 2])
+            guard unread.count - start >= 9 + length else { break }
+            let stream = unread[start + 5..<start + 9].reduce(0) { $0 << 8 | Int($1) }
+            let payload = Array(unread[start + 9..<start + 9 + length])
+            frames.append(ClientFrame(type: unread[start + 3], flags: unread[start + 4], stream: stream, payload: payload))
+            start += 9 + length
         }
+        unread.removeFirst(start)
     }
 
     // MARK: What the client sent
 
-    func fields(stream: Int = 1) throws -> [(String, String)] {
-        guard let frame = frames.first(where: { $0.type == 1 && $0.stream == stream }) else { return [] }
-        var buffer = ByteBuffer(bytes: frame.payload)
-        return try decoder.decodeHeaders(from: &buffer).map { ($0.name, $0.value) }
+    /// Of the request's head, all its frames together.
+    func fields(stream: Int = 1) throws -> [HPACKDecoder.Field] {
+        let block = frames.filter { ($0.type == 1 || $0.type == 9) && $0.stream == stream }
+        return try decoder.decode(block.flatMap(\.payload))
     }
 
     func body(stream: Int = 1) -> [UInt8] {

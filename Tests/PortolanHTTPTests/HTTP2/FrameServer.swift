@@ -1,159 +1,183 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOHPACK
-import NIOHTTP2
-import NIOPosix
 import PortolanCore
+import ServerSupport
 import Synchronization
 
 @testable import PortolanHTTP
 
-/// An HTTP/2 server on loopback, without TLS, that does with each frame what the test says.
+/// An HTTP/2 server on loopback, without TLS, that does with each frame what the test says. It keeps to the client's windows; everything else is up
+/// to the test.
 final class FrameServer: Sendable {
-    typealias Script = @Sendable (Connection, HTTP2Frame) -> Void
+    typealias Script = @Sendable (Connection, ScriptedServer.Frame) -> Void
 
-    let port: Int
-    private let channel: any Channel
-    private let seen: Seen
-
-    final class Seen: Sendable {
-        struct Counts {
-            var connections = 0
-            var openConnections = 0
-            var openStreams = 0
-            var mostStreams = 0
-            var goodbyes = 0
-            /// Bytes of content that were written to the socket, by stream.
-            var written: [Int32: Int] = [:]
-        }
-        let counts = Monitor(Counts())
+    struct Counts {
+        var connections = 0
+        var openStreams = 0
+        var mostStreams = 0
+        var goodbyes = 0
+        /// Bytes of content that were sent, by stream.
+        var written: [Int: Int] = [:]
     }
 
-    var counts: Seen.Counts { seen.counts.withLock { $0 } }
+    let server: ScriptedServer
+    private let seen: Monitor<Counts>
 
-    func wait(until condition: (Seen.Counts) -> Bool) {
-        seen.counts.wait { condition($0) ? () : nil }
-    }
+    var counts: Counts { seen.withLock { $0 } }
 
-    /// One connection of a client; its streams by their numbers. On its event loop only.
-    final class Connection: ChannelInboundHandler {
-        typealias InboundIn = HTTP2Frame
-        typealias OutboundOut = HTTP2Frame
-
-        /// Counted from 0.
-        let number: Int
-        fileprivate var context: ChannelHandlerContext?
-        private let seen: Seen
-        private let script: Script
-
-        fileprivate init(_ number: Int, _ seen: Seen, _ script: @escaping Script) {
-            self.number = number
-            self.seen = seen
-            self.script = script
-        }
-
-        func handlerAdded(context: ChannelHandlerContext) { self.context = context }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            let frame = unwrapInboundIn(data)
-            if case .goAway = frame.payload { seen.counts.signalling { $0.goodbyes += 1 } }
-            script(self, frame)
-            context.flush()
-        }
-
-        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            switch event {
-            case is NIOHTTP2StreamCreatedEvent:
-                seen.counts.signalling {
-                    $0.openStreams += 1
-                    $0.mostStreams = max($0.mostStreams, $0.openStreams)
-                }
-            case is StreamClosedEvent: seen.counts.signalling { $0.openStreams -= 1 }
-            default: break
-            }
-        }
-
-        func channelInactive(context: ChannelHandlerContext) {
-            seen.counts.signalling { $0.openConnections -= 1 }
-            self.context = nil
-        }
-
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-
-        private func write(_ stream: HTTP2StreamID, _ payload: HTTP2Frame.FramePayload, then: (() -> Void)? = nil) {
-            guard let context else { return }
-            let promise = then.map { then in
-                let promise = context.eventLoop.makePromise(of: Void.self)
-                promise.futureResult.assumeIsolated().whenSuccess(then)
-                return promise
-            }
-            context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: promise)
-        }
-
-        func answer(_ stream: HTTP2StreamID, _ status: Int = 200, ends: Bool = true) {
-            write(stream, .headers(.init(headers: [":status": String(status)], endStream: ends)))
-        }
-
-        func send(_ stream: HTTP2StreamID, _ bytes: [UInt8], ends: Bool = true) {
-            write(stream, .data(.init(data: .byteBuffer(ByteBuffer(bytes: bytes)), endStream: ends))) { [seen] in
-                seen.counts.signalling { $0.written[Int32(stream), default: 0] += bytes.count }
-            }
-        }
-
-        func reset(_ stream: HTTP2StreamID, _ code: NIOHTTP2.HTTP2ErrorCode) { write(stream, .rstStream(code)) }
-
-        func allowNoStreams(refusing stream: HTTP2StreamID) {
-            write(.rootStream, .settings(.settings([HTTP2Setting(parameter: .maxConcurrentStreams, value: 0)])))
-            reset(stream, .refusedStream)
-        }
-
-        func goAway(last: HTTP2StreamID) { write(.rootStream, .goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil)) }
-
-        func close() { context?.close(promise: nil) }
+    func wait(until condition: (Counts) -> Bool) {
+        seen.wait { condition($0) ? () : nil }
     }
 
     init(streams: Int = 100, script: @escaping Script) throws {
-        let seen = Seen()
+        let seen = Monitor(Counts())
         self.seen = seen
-        channel = try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.backlog, value: 256)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let number = seen.counts.signalling { counts in
-                        counts.connections += 1
-                        counts.openConnections += 1
-                        return counts.connections - 1
-                    }
-                    var settings = NIOHTTP2Handler.ConnectionConfiguration()
-                    settings.initialSettings = [HTTP2Setting(parameter: .maxConcurrentStreams, value: streams)]
-                    settings.maximumRecentlyResetStreams = 4095
-                    var limits = NIOHTTP2Handler.StreamConfiguration()
-                    limits.streamResetFrameRateLimit.maximumCount = 100_000
-                    let machine = NIOHTTP2Handler(mode: .server, connectionConfiguration: settings, streamConfiguration: limits)
-                    try channel.pipeline.syncOperations.addHandlers([machine, Connection(number, seen, script)])
-                }
-            }
-            .bind(host: "127.0.0.1", port: 0).wait()
-        port = channel.localAddress?.port ?? 0
+        server = try ScriptedServer { number in
+            seen.signalling { $0.connections += 1 }
+            let connection = Connection(number, seen)
+            return [
+                .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(ServerFrames.settings([(3, streams)])),
+                .answerFrames { connection.answer(to: $0, script) }, .close,
+            ]
+        }
     }
 
-    deinit { channel.close(promise: nil) }
-
     func request(_ path: String = "/") throws -> Request {
-        var request = try Request("http://127.0.0.1:\(port)\(path)")
+        var request = try Request(server.url(path))
         request[HTTPVersionChoice.self] = .http2
         return request
     }
-}
 
-extension HTTP2Frame {
-    /// Whether the client's request is complete with it.
-    var endsRequest: Bool {
-        switch payload {
-        case .headers(let headers): headers.endStream
-        case .data(let data): data.endStream
-        default: false
+    /// One connection of a client; its streams by their numbers.
+    final class Connection: @unchecked Sendable {  // … because the thread of the connection alone uses it
+        private typealias F = ServerFrames
+
+        private struct Stream {
+            var window: Int
+            var hasClientEnded = false
+            var hasServerEnded = false
+            var pending: [UInt8] = []
+            var sent = 0
+            var endsAfterPending = false
         }
+
+        /// Counted from 0.
+        let number: Int
+        private let seen: Monitor<Counts>
+        private let decoder = HPACKDecoder()
+        private var output: [UInt8] = []
+        private var isClosing = false
+        private var window = 65_535
+        private var initialWindow = 65_535
+        private var streams: [Int: Stream] = [:]
+        /// The path of the request whose head came last.
+        private(set) var path = ""
+
+        fileprivate init(_ number: Int, _ seen: Monitor<Counts>) {
+            self.number = number
+            self.seen = seen
+        }
+
+        fileprivate func answer(to frame: ScriptedServer.Frame, _ script: Script) -> [UInt8]? {
+            take(frame)
+            script(self, frame)
+            pump()
+            defer { output = [] }
+            return isClosing ? nil : output
+        }
+
+        private func take(_ frame: ScriptedServer.Frame) {
+            let value = frame.payload.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            switch frame.type {
+            case 1:
+                // `try?` because a test that needs the path fails without it.
+                path = (try? decoder.decode(frame.payload))?.first { $0.name == ":path" }?.text ?? ""
+                streams[frame.stream] = Stream(window: initialWindow)
+                seen.signalling {
+                    $0.openStreams += 1
+                    $0.mostStreams = max($0.mostStreams, $0.openStreams)
+                }
+            case 3: end(frame.stream)
+            case 4 where frame.flags & 1 == 0: apply(frame.payload)
+            case 7: seen.signalling { $0.goodbyes += 1 }
+            case 8 where frame.stream == 0: window += value
+            case 8: streams[frame.stream]?.window += value
+            default: break
+            }
+            if frame.endsRequest {
+                streams[frame.stream]?.hasClientEnded = true
+                endWhereOver(frame.stream)
+            }
+        }
+
+        private func apply(_ settings: [UInt8]) {
+            for start in stride(from: 0, to: settings.count - 5, by: 6) where settings[start + 1] == 4 {
+                let value = settings[start + 2..<start + 6].reduce(0) { $0 << 8 | Int($1) }
+                for number in streams.keys { streams[number]?.window += value - initialWindow }
+                initialWindow = value
+            }
+            output += F.settingsAcknowledgement
+        }
+
+        private func end(_ number: Int) {
+            if streams.removeValue(forKey: number) != nil { seen.signalling { $0.openStreams -= 1 } }
+        }
+
+        private func endWhereOver(_ number: Int) {
+            if let stream = streams[number], stream.hasClientEnded, stream.hasServerEnded { end(number) }
+        }
+
+        /// Sends what the windows allow.
+        private func pump() {
+            for number in streams.keys.sorted() {
+                while let stream = streams[number], stream.sent < stream.pending.count, min(window, stream.window) > 0 {
+                    let count = min(window, stream.window, 16_384, stream.pending.count - stream.sent)
+                    let isLast = stream.endsAfterPending && stream.sent + count == stream.pending.count
+                    output += F.data(Array(stream.pending[stream.sent..<stream.sent + count]), stream: number, ends: isLast)
+                    window -= count
+                    streams[number]?.window -= count
+                    streams[number]?.sent += count
+                    seen.signalling { $0.written[number, default: 0] += count }
+                    if isLast { hasEnded(number) }
+                }
+            }
+        }
+
+        private func hasEnded(_ number: Int) {
+            streams[number]?.hasServerEnded = true
+            endWhereOver(number)
+        }
+
+        // MARK: From the script
+
+        func answer(_ stream: Int, _ status: Int = 200, ends: Bool = true) {
+            output += F.headers([(":status", String(status))], stream: stream, ends: ends)
+            if ends { hasEnded(stream) }
+        }
+
+        /// Answers with frames as they are, the last of which ends the stream.
+        func answer(_ stream: Int, _ frames: [UInt8]) {
+            output += frames
+            hasEnded(stream)
+        }
+
+        func send(_ stream: Int, _ bytes: [UInt8], ends: Bool = true) {
+            streams[stream]?.pending += bytes
+            if ends { streams[stream]?.endsAfterPending = true }
+        }
+
+        func reset(_ stream: Int, _ code: Int) {
+            output += F.reset(code, stream: stream)
+            end(stream)
+        }
+
+        func allowNoStreams(refusing stream: Int) {
+            output += F.settings([(3, 0)])
+            reset(stream, 7)
+        }
+
+        func goAway(last: Int) { output += F.goAway(last: last) }
+
+        func close() { isClosing = true }
     }
 }

@@ -149,16 +149,34 @@ extension HTTP2AnswerRow {
             "too many fields", [F.headers([ok] + [(String, String)](repeating: ("a", "b"), count: 1001), ends: true)],
             .streamFails(.limitExceeded, .tooManyFields)),
         row(
-            "a field that is too long", [head(ok, ("x-a", String(repeating: "a", count: 70_000)), ends: true)],
+            "a field that is too long", [head(ok, ("x-a", String(repeating: "a", count: 65_532)), ends: true)],
             .streamFails(.limitExceeded, .fieldLineTooLong)),
+        row(
+            "fields that take too many bytes",
+            [F.headers([ok] + [(String, String)](repeating: ("a", String(repeating: "b", count: 1000)), count: 300), ends: true)],
+            .streamFails(.limitExceeded, .fieldSectionTooLarge)),
         row(
             "trailers that are too large",
             [head(ok), F.headers([(String, String)](repeating: ("a", String(repeating: "b", count: 1000)), count: 80), ends: true)],
             .streamFails(.limitExceeded, .trailerSectionTooLarge)),
     ]
 
+    /// The same field of the dynamic table, again and again.
+    private static let bomb = [UInt8](repeating: 0xBE, count: 16_000)
+
     static let fatal: [HTTP2AnswerRow] = [
         row("a stream that nobody opened", [F.headers([ok], stream: 3, ends: true)], .connectionFails(.badResponse, 1)),
+        row("a priority of the connection", [F.frame(2, [0, 0, 0, 1, 15])], .connectionFails(.badResponse, 1)),
+        row("push allowed by the server", [F.settings([(2, 1)])], .connectionFails(.badResponse, 1)),
+        row("a window update of 0 on a stream", [F.windowUpdate(0, stream: 1)], .connectionFails(.badResponse, 1)),
+        row("a window update of 0 on the connection", [F.windowUpdate(0, stream: 0)], .connectionFails(.badResponse, 1)),
+        row(
+            "an initial window that makes one overflow", [F.windowUpdate(0x7FFF_0000, stream: 1), F.settings([(4, 0x7FFF_FFFF)])],
+            .connectionFails(.badResponse, 3)),
+        row(
+            "fields that HPACK makes a thousand times as large",
+            [F.section(F.fields([ok]) + F.field("x", [UInt8](repeating: 0x61, count: 3900), isIndexed: true) + bomb, ends: true)],
+            .connectionFails(.limitExceeded, 11)),
         row("content on stream 0", [F.data("hello", stream: 0)], .connectionFails(.badResponse, 1)),
         row("a frame that is too large", [F.frame(0, stream: 1, [UInt8](repeating: 0, count: 16385))], .connectionFails(.badResponse, 6)),
         row("settings of a wrong size", [F.frame(4, [1, 2, 3])], .connectionFails(.badResponse, 6)),
@@ -174,9 +192,8 @@ extension HTTP2AnswerRow {
         ),
         row("a string of HPACK cut short", [F.frame(1, flags: 5, stream: 1, [0, 5, 0x61])], .connectionFails(.badResponse, 9)),
         row(
-            "fields that take too many bytes",
-            [F.headers([ok] + [(String, String)](repeating: ("a", String(repeating: "b", count: 1000)), count: 300), ends: true)],
-            .connectionFails(.limitExceeded, 1)),
+            "a value that nghttp2 does not decode", [head(ok, ("x-a", String(repeating: "a", count: 70_000)), ends: true)],
+            .connectionFails(.limitExceeded, 9)),
         row(
             "continuations without end", [F.frame(1, stream: 1, F.fields([ok]))] + [[UInt8]](repeating: F.frame(9, stream: 1), count: 100),
             .connectionFails(.limitExceeded, 11)),

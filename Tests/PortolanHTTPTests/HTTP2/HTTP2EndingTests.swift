@@ -2,8 +2,6 @@
 
 import Glibc
 import HTTPTypes
-import NIOCore
-import NIOEmbedded
 import PortolanCore
 import Testing
 
@@ -39,10 +37,10 @@ import Testing
         #expect(exchanges.map(\.fate) == [nil, nil, .passedOver(afterOthers: true), .passedOver(afterOthers: true)])
         #expect(server.connection.room == 0)
         server.send(ServerFrames.headers(Self.ok, ends: true))
-        #expect(server.channel.isActive)
+        #expect(server.isOpen)
         server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
         #expect(exchanges.prefix(2).allSatisfy { $0.events.last == .end })
-        #expect(!server.channel.isActive)
+        #expect(!server.isOpen)
     }
 
     /// Nobody would ever use it, or close it.
@@ -52,10 +50,10 @@ import Testing
         for exchange in exchanges { server.start(exchange) }
         server.dropPool()
         server.send(ServerFrames.headers(Self.ok, ends: true))
-        #expect(server.channel.isActive)
+        #expect(server.isOpen)
         server.send(ServerFrames.headers(Self.ok, stream: 3, ends: true))
         #expect(exchanges.allSatisfy { $0.events.last == .end })
-        #expect(!server.channel.isActive)
+        #expect(!server.isOpen)
     }
 
     @Test func aRetiredConnectionTakesNoStream() throws {
@@ -94,7 +92,7 @@ import Testing
         // What was under way is dropped.
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", ends: true))
         #expect(exchange.events == [.requestSent])
-        #expect(server.channel.isActive)
+        #expect(server.isOpen)
     }
 
     @Test func aStopWithinDataResetsTheStream() throws {
@@ -146,9 +144,9 @@ import Testing
         let held = try (0..<3).map { _ in try RecordingExchange(.post, body: .text("hello")) }
         for exchange in held { server.start(exchange) }
         #expect(server.connection.room == 96)
-        server.channel.embeddedEventLoop.advanceTime(by: .seconds(29))
+        server.advance(by: .seconds(29))
         #expect(held.allSatisfy { $0.endCount == 0 })
-        server.channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        server.advance(by: .seconds(1))
         server.read()
         for exchange in held {
             #expect(exchange.endCount == 1 && exchange.error?.code == .timedOut && exchange.fate == .seen)
@@ -161,7 +159,7 @@ import Testing
         server.send(ServerFrames.settings([(3, 10)]) + ServerFrames.headers(Self.ok, ends: true))
         #expect(before.events.last == .end)
         #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
-        #expect(!server.channel.isActive)
+        #expect(!server.isOpen)
     }
 
     @Test func whatWaitedIsSentOnceTheServerAllowsIt() throws {
@@ -173,7 +171,7 @@ import Testing
         #expect(!server.frames.contains { $0.type == 1 })
         server.send(ServerFrames.settings([(3, 1)]))
         #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
-        server.channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+        server.advance(by: .seconds(60))
         #expect(exchange.endCount == 0 && server.connection.room == 0)
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(exchange.events.last == .end && cancelled.endCount == 0)
@@ -189,7 +187,7 @@ import Testing
         server.connection.close()
         server.read()
         #expect(server.goAwayCode == 0)
-        #expect(!server.channel.isActive)
+        #expect(!server.isOpen)
     }
 
     @Test func pingsAreAnswered() throws {
@@ -210,11 +208,11 @@ import Testing
         let server = try EmbeddedServer()
         let exchange = try RecordingExchange()
         server.start(exchange)
-        server.channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "read"))
+        server.transport.end(.system(ECONNRESET))
         #expect(exchange.error?.code == .connectionLost)
         #expect(exchange.error?.message.contains("reset") == true)
         #expect(exchange.fate == .unanswered)
-        #expect(!server.channel.isActive)
+        #expect(!server.isOpen)
     }
 
     @Test func anErrorWaitsForWhatIsHeld() throws {

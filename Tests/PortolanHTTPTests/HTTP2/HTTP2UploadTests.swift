@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOCore
-import NIOEmbedded
 import PortolanCore
 import Testing
 
@@ -64,7 +62,7 @@ import Testing
         let server = try EmbeddedServer()
         let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(exchange)
-        server.channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+        server.advance(by: .seconds(2))
         server.read()
         #expect(server.body() == [1])
     }
@@ -74,7 +72,7 @@ import Testing
         let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
         server.start(exchange)
         server.send(ServerFrames.headers([(":status", "417")], ends: true))
-        server.channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+        server.advance(by: .seconds(2))
         server.read()
         #expect(exchange.events == [.response(417, length: 0), .end])
         #expect(server.body().isEmpty)

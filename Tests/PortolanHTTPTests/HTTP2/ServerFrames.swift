@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOHPACK
-
 /// Frames as bytes, also such as no sound server sends.
 ///
 /// RFC 9113 §4.1
@@ -23,11 +21,15 @@ enum ServerFrames {
 
     /// Literal fields without indexing and without Huffman coding: any bytes can be written (RFC 7541 §6.2.2).
     static func fields(_ fields: [(String, String)]) -> [UInt8] {
-        fields.flatMap { [0] + literal($0.0) + literal($0.1) }
+        fields.flatMap { field($0.0, Array($0.1.utf8)) }
     }
 
-    private static func literal(_ text: String) -> [UInt8] {
-        let octets = Array(text.utf8)
+    /// - Parameter isIndexed: whether the receiver is to keep it in the dynamic table (RFC 7541 §6.2.1).
+    static func field(_ name: String, _ value: [UInt8], isIndexed: Bool = false) -> [UInt8] {
+        [isIndexed ? 0x40 : 0] + literal(Array(name.utf8)) + literal(value)
+    }
+
+    private static func literal(_ octets: [UInt8]) -> [UInt8] {
         guard octets.count >= 127 else { return [UInt8(octets.count)] + octets }
         var (length, rest) = ([UInt8(127)], octets.count - 127)
         while rest >= 128 {
@@ -39,7 +41,11 @@ enum ServerFrames {
 
     /// A HEADERS frame; in several ones where it is longer than a frame may be.
     static func headers(_ list: [(String, String)], stream: Int = 1, ends: Bool = false) -> [UInt8] {
-        var rest = fields(list)[...]
+        section(fields(list), stream: stream, ends: ends)
+    }
+
+    static func section(_ block: [UInt8], stream: Int = 1, ends: Bool = false) -> [UInt8] {
+        var rest = block[...]
         let first = rest.prefix(16384)
         rest = rest.dropFirst(16384)
         var bytes = frame(1, flags: (ends ? 1 : 0) | (rest.isEmpty ? 4 : 0), stream: stream, Array(first))

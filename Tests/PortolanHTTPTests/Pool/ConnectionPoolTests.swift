@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOEmbedded
 import PortolanCore
 import PortolanTestSupport
 import Testing

@@ -27,6 +27,7 @@ struct ProxyParsingTests {
         Row("http://:w@p:1", "http://p:1", "", "w"), Row("http://@p:1", "http://p:1", "", ""),
         Row("http://u:w:x@p:1", "http://p:1", "u", "w:x"), Row("http://u:a@b@p:1", "http://p:1", "u", "a@b"),
         Row("http://u%40d:%2F%25%3a@p:1", "http://p:1", "u@d", "/%:"), Row("socks5://u%3Av:w@p:1", "socks5://p:1", "u:v", "w"),
+        Row("https://p", "https://p:443"), Row("HTTPS://u:w@p:8443/", "https://p:8443", "u", "w"),
         Row("p:65535", "http://p:65535"), Row("p:1", "http://p:1"), Row("p:0080", "http://p:80"),
     ]
 
@@ -45,7 +46,7 @@ struct ProxyParsingTests {
         ("p\t", .proxyNotFound), ("[::1", .proxyNotFound), ("[::1]x:1", .proxyNotFound), ("::1", .proxyNotFound), ("p%41", .proxyNotFound),
         ("a<b", .proxyNotFound),
         ("1.2.3.256", .proxyNotFound),
-        ("https://p", .notOffered), ("socks4://p", .notOffered), ("socks4a://p", .notOffered), ("socks://p", .notOffered),
+        ("socks4://p", .notOffered), ("socks4a://p", .notOffered), ("socks://p", .notOffered),
         ("http://a%3Ab:s3cret@p", .badURL), ("http://a%0D%0A:s3cret@p", .badURL),
         ("socks5://:s3cret@p", .badURL), ("ftp://u:s3cret@p", .proxyNotFound), ("u:s3cret@p:x", .proxyNotFound),
         ("u:s3cret@", .proxyNotFound),

@@ -11,14 +11,14 @@ import Testing
 /// What plain requests to an origin share, and what never is.
 @Suite("Sites", .timeLimit(.minutes(10)))
 struct SiteTests {
-    private static func engine() -> HTTPEngine {
+    private static func engine() throws -> HTTPEngine {
         var configuration = HTTPConfiguration()
         configuration.proxies = .direct
-        return HTTPEngine(configuration)
+        return try HTTPEngine(configuration)
     }
 
     @Test func requestsToOneOriginHaveOneSite() throws {
-        let engine = Self.engine()
+        let engine = try Self.engine()
         let site = try #require(engine.site(for: Request("http://example.org/a")))
         #expect(try engine.site(for: Request("http://example.org/b?c#d")) === site)
         #expect(try engine.site(for: Request("http://example.org:80")) === site)
@@ -30,7 +30,7 @@ struct SiteTests {
         "http://example.org:80@evil/", "http://user:password@example.org/", "http://example.org@/x", "http://user@example.org/",
     ])
     func anotherOriginOrUserHasAnother(_ url: String) throws {
-        let engine = Self.engine()
+        let engine = try Self.engine()
         let site = try #require(engine.site(for: Request("http://example.org/")))
         guard let request = try? Request(url) else { return }  // `try?`: what is no URL is nobody's
         #expect(engine.site(for: request) !== site)
@@ -39,13 +39,13 @@ struct SiteTests {
 
     @Test(arguments: [HTTPRequest.Method.head, .post, .put, .delete, .options])
     func onlyGetIsPlain(_ method: HTTPRequest.Method) throws {
-        let engine = Self.engine()
+        let engine = try Self.engine()
         _ = try engine.site(for: Request("http://example.org/"))
         #expect(try engine.site(for: Request("http://example.org/", method: method)) == nil)
     }
 
     @Test func whatTheCallerSaysIsNotPlain() throws {
-        let engine = Self.engine()
+        let engine = try Self.engine()
         let plain = try Request("http://example.org/")
         _ = engine.site(for: plain)
         var request = plain
@@ -63,7 +63,7 @@ struct SiteTests {
     }
 
     @Test func manySitesDisplaceEachOtherAndStayRight() throws {
-        let engine = Self.engine()
+        let engine = try Self.engine()
         for number in 0..<100 {
             let host = "host\(number % 20).example"
             #expect(try engine.site(for: Request("http://\(host)/"))?.key.host == host)

@@ -25,6 +25,28 @@ struct SocketLoopTests {
         }
     }
 
+    /// As a connection that answers has another one looked at, of which TLS has read something.
+    @Test(arguments: [4, 64]) func aReadInsideAReadChangesNothingThatWasLent(_ size: Int) throws {
+        let loop = try SocketLoop()
+        var seen: [[UInt8]] = []
+        func read(_ byte: UInt8, _ size: Int, _ body: (borrowing RawSpan) -> Void) {
+            _ = unsafe loop.receive(atMost: size) { buffer in
+                unsafe buffer.initializeMemory(as: UInt8.self, repeating: byte)
+                return .moved(size)
+            } _: {
+                body($0)
+            }
+        }
+        func note(_ span: borrowing RawSpan) { seen.append(unsafe span.withUnsafeBytes { unsafe Array($0) }) }
+        loop.inTurn {
+            read(1, 8) { outer in
+                read(2, size) { note($0) }
+                note(outer)
+            }
+        }
+        #expect(seen == [[UInt8](repeating: 2, count: size), [UInt8](repeating: 1, count: 8)])
+    }
+
     @Test func turnsAreExclusive() async throws {
         let loop = try SocketLoop()
         let shared = Shared()

@@ -87,5 +87,5 @@ final class RecordingReceiver: ByteReceiver, Sendable {
         note { $0.text += text }
     }
     func transportIsWritable() { note { $0.isWritableCount += 1 } }
-    func transportDidEnd(_ failure: (any Error)?) { note { $0.ends += 1 } }
+    func transportDidEnd(_ failure: SocketError?) { note { $0.ends += 1 } }
 }

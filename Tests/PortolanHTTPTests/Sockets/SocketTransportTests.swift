@@ -2,7 +2,6 @@
 
 import Foundation
 import Glibc
-import NIOCore
 import ServerSupport
 import Synchronization
 import TestThreads
@@ -25,7 +24,7 @@ struct SocketTransportTests {
             loop = try SocketLoop()
             pair = try SocketPair()
             receiver = RecordingReceiver(heard)
-            let transport = SocketTransport(pair.ours, on: loop, readSize: 4096)
+            let transport = SocketTransport(Socket(pair.ours), on: loop, readSize: 4096)
             bound = TurnBound(transport)
             loop.inTurn { transport.start(for: receiver) }
         }
@@ -34,10 +33,7 @@ struct SocketTransportTests {
         var transport: SocketTransport { bound.value }
 
         func write(_ bytes: [UInt8]) {
-            loop.inTurn {
-                transport.write(ByteBuffer(bytes: bytes))
-                transport.flush()
-            }
+            loop.inTurn { transport.write(bytes) }
         }
 
         /// A thread waits for the socket; returns when it is about to sleep, with a task that ends when it gives up.
@@ -92,9 +88,9 @@ struct SocketTransportTests {
         defer { try? FileManager.default.removeItem(at: path) }
         let file = try FileHandle(forReadingFrom: path)
         bench.loop.inTurn {
-            bench.transport.write(ByteBuffer(string: "head:"))
-            #expect(bench.transport.send(file: file.fileDescriptor, from: 2, atMost: 5) == .took(5))
-            #expect(bench.transport.send(file: file.fileDescriptor, from: 10, atMost: 5) == .unable, "there are none")
+            bench.transport.write(Array("head:".utf8), hasMore: true)
+            #expect(bench.transport.write(file: file.fileDescriptor, from: 2, atMost: 5) == .took(5))
+            #expect(bench.transport.write(file: file.fileDescriptor, from: 10, atMost: 5) == .unable, "there are none")
             #expect(bench.transport.isWritable)
         }
         #expect(bench.pair.receive(10) == Array("head:23456".utf8))
@@ -108,7 +104,7 @@ struct SocketTransportTests {
         let file = try FileHandle(forReadingFrom: path)
         let sent = bench.loop.inTurn {
             var sent = 0
-            while case .took(let count) = bench.transport.send(file: file.fileDescriptor, from: Int64(sent), atMost: 1 << 20) {
+            while case .took(let count) = bench.transport.write(file: file.fileDescriptor, from: Int64(sent), atMost: 1 << 20) {
                 sent += count
             }
             #expect(!bench.transport.isWritable)
@@ -121,7 +117,7 @@ struct SocketTransportTests {
     @Test func aFileThatCannotBeSentLeavesTheSocketAsItIs() throws {
         let bench = try Bench()
         bench.loop.inTurn {
-            #expect(bench.transport.send(file: -1, from: 0, atMost: 10) == .unable)
+            #expect(bench.transport.write(file: -1, from: 0, atMost: 10) == .unable)
             #expect(bench.transport.isWritable)
         }
         bench.write(Array("ok".utf8))
@@ -165,7 +161,7 @@ struct SocketTransportTests {
         let ended = try Gate()
         let bench = try Bench { if $0.ends > 0 { ended.open() } }
         bench.loop.inTurn {
-            bench.transport.flush()
+            bench.transport.write([])
             bench.transport.pause()
         }
         bench.pair.send("held")

@@ -193,7 +193,6 @@ struct WaitForDataTests {
         }
     }
 
-    /// HTTP/2 and TLS have the loops of SwiftNIO.
     @Test(arguments: [false, true]) func aWaitOnTheLoopOfASharedOrSecureConnectionFailsAtOnce(_ isSecure: Bool) async throws {
         let shared = try HostileServer(whole: { arrival in
             ServerFrames.headers([(":status", "200")], stream: arrival.stream)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOEmbedded
 import PortolanCore
 import Testing
 
@@ -152,7 +150,7 @@ final class FakeWaiter: ConnectionWaiter {
 
 /// A pool on a loop whose time the test moves.
 struct PoolBench {
-    let loop = EmbeddedEventLoop()
+    let loop = ManualLoop()
     let connector = FakeConnector()
     let budget: ConnectionBudget
     let pool: ConnectionPool
@@ -161,7 +159,7 @@ struct PoolBench {
         var value = ConnectionLimits()
         limits(&value)
         budget = ConnectionBudget(value.total)
-        pool = ConnectionPool(on: ThreadLoop(loop), limits: value, budget: budget, connector: connector, askOthers: {})
+        pool = ConnectionPool(on: loop, limits: value, budget: budget, connector: connector, askOthers: {})
     }
 
     static func key(_ host: String = "example.org", isSecure: Bool = false) -> ConnectionKey {
@@ -173,6 +171,7 @@ struct PoolBench {
 private final class NoCarrier: ExchangeCarrier {
     let isReused = false
     let report = TransferReport(networkProtocol: "none")
+    var transport: (any ByteTransport)? { nil }
 
     func start() {}
     func resumeReading() {}

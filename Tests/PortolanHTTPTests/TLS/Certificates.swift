@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import NIOSSL
 import PortolanTestSupport
+import ServerSupport
+import TestThreads
 
 /// Certificates of every kind that the tests need, made by openssl(1) once for all of them.
 final class Certificates: Sendable {
@@ -29,12 +30,30 @@ final class Certificates: Sendable {
 
     func path(_ name: String) -> String { folder.path(of: name) }
 
-    func chain(_ name: String) throws -> [NIOSSLCertificate] { try NIOSSLCertificate.fromPEMFile(path("\(name).pem")) }
+    /// What a server shows.
+    func files(_ name: String) -> SecureServer.Settings.Certificate { .files(chain: path("\(name).pem"), key: path("\(name).key")) }
 
     /// The leaf of `name`, or another of its chain.
-    func der(_ name: String, _ index: Int = 0) throws -> [UInt8] { try chain(name)[index].toDERBytes() }
+    func der(_ name: String, _ index: Int = 0) throws -> [UInt8] {
+        let blocks = try blocks("\(name).pem")
+        guard blocks.indices.contains(index) else { throw Failure(log: "\(name).pem has no certificate \(index)") }
+        return blocks[index]
+    }
 
-    func key(_ name: String) throws -> NIOSSLPrivateKey { try NIOSSLPrivateKey(file: path("\(name).key"), format: .pem) }
+    /// The key of `name`, DER.
+    func key(_ name: String) throws -> [UInt8] {
+        guard let key = try blocks("\(name).key").first else { throw Failure(log: "\(name).key has no key") }
+        return key
+    }
+
+    /// What a file in PEM has in it (RFC 7468 §3).
+    private func blocks(_ file: String) throws -> [[UInt8]] {
+        let text = try String(contentsOfFile: path(file), encoding: .utf8)
+        return text.components(separatedBy: "-----BEGIN ").dropFirst().map { block in
+            let lines = block.split(separator: "\n").dropFirst().prefix { !$0.hasPrefix("-----END ") }
+            return Array(Data(base64Encoded: lines.joined()) ?? Data())
+        }
+    }
 
     func bytes(_ file: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path(file)))) }
 
@@ -81,6 +100,7 @@ final class Certificates: Sendable {
         openssl pkcs8 -topk8 -nocrypt -in client.key -outform DER -out client.key.der
         openssl x509 -in client.pem -outform DER -out client.der
         cat client.pem client.key > client-both.pem
+        openssl pkey -in good.key -pubout -outform DER -out good.spki
         mkdir roots; cp authority.pem stranger.pem roots; echo text > roots/README
         echo text > text.pem; : > empty.pem; printf '0\005abc' > bad.der
         """#
@@ -88,3 +108,16 @@ final class Certificates: Sendable {
 
 /// The certificates, or the failure to make them as the test's own.
 func certificates() throws -> Certificates { try Certificates.shared.get() }
+
+extension SecureServer {
+    /// - Parameter name: of its certificate.
+    convenience init(
+        _ name: String, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4,
+        change: (inout Settings) throws -> Void = { _ in }
+    ) async throws {
+        // Making them waits for a process.
+        var settings = Settings(try await inOwnThread { try certificates().files(name) })
+        try change(&settings)
+        try self.init(settings, behaviour, on: loopback)
+    }
+}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOSSL
 import PortolanCore
 import PortolanTestSupport
+import ServerSupport
 import Synchronization
 import Testing
 
@@ -10,24 +10,24 @@ import Testing
 
 /// Who the client is: by its settings, and as a load answers.
 @Suite(.timeLimit(.minutes(10))) struct ClientCertificateTests {
-    static let versions: [TLSVersion] = [.tlsv12, .tlsv13]
+    static let versions: [SecureServer.Settings.Version] = [.tls12, .tls13]
 
-    private static func server(_ version: TLSVersion = .tlsv13, isOptional: Bool = false, name: String = "good") async throws
-        -> SecureServer
-    {
-        try await SecureServer(name) { configuration in
-            configuration.trustRoots = .file(try certificates().path("authority.pem"))
-            configuration.certificateVerification = isOptional ? .optionalVerification : .noHostnameVerification
-            configuration.maximumTLSVersion = version
+    private static func server(
+        _ version: SecureServer.Settings.Version = .tls13, isOptional: Bool = false, name: String = "good"
+    ) async throws -> SecureServer {
+        try await SecureServer(name) { settings in
+            let roots = try certificates().path("authority.pem")
+            settings.clientCertificates = isOptional ? .optional(roots: roots) : .required(roots: roots)
+            settings.maximumVersion = version
         }
     }
 
     private static func credential(_ name: String = "client") throws -> Credential {
-        .certificate(chain: [try certificates().der(name)], privateKey: try certificates().key(name).derBytes)
+        .certificate(chain: [try certificates().der(name)], privateKey: try certificates().key(name))
     }
 
     @Test(arguments: versions)
-    func aCertificateOfTheSettingsIsShownAndNobodyAsked(version: TLSVersion) async throws {
+    func aCertificateOfTheSettingsIsShownAndNobodyAsked(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let certificates = try certificates()
         let identities = [
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: versions, [false, true])
-    func aLoadThatIsAskedMayShowOne(version: TLSVersion, isOptional: Bool) async throws {
+    func aLoadThatIsAskedMayShowOne(version: SecureServer.Settings.Version, isOptional: Bool) async throws {
         let server = try await Self.server(version, isOptional: isOptional)
         let credential = try Self.credential()
         let outcome = try await SecureLoads().load(server.url) { challenge in
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func withoutOneAServerThatOffersTheChoiceAnswers(version: TLSVersion) async throws {
+    func withoutOneAServerThatOffersTheChoiceAnswers(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version, isOptional: true)
         for answer in [ChallengeAnswer.performDefault, .continueWithout] {
             #expect(try await SecureLoads().load(server.url, answering: answer).text == "hello")
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func withoutOneAServerThatNeedsItEndsTheLoad(version: TLSVersion) async throws {
+    func withoutOneAServerThatNeedsItEndsTheLoad(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func aCertificateThatTheServerRefusesEndsTheLoad(version: TLSVersion) async throws {
+    func aCertificateThatTheServerRefusesEndsTheLoad(version: SecureServer.Settings.Version) async throws {
         let server = try await Self.server(version)
         let credential = try Self.credential("client-unknown")
         let outcome = try await SecureLoads().load(server.url) { challenge in
@@ -108,7 +108,7 @@ import Testing
             let certificates = try certificates()
             let loads = try SecureLoads { $0.tls.identity = ClientIdentity(certificatePath: certificates.path("client-both.pem")) }
             #expect(try await loads.load(server.url).code == .certificateNotTrusted)
-            await server.wait(for: .closed, times: name == "self" ? 2 : 1)
+            try await server.wait(for: .closed)
             #expect(server.count(.secured("A Client")) == 0)
             // Once the load accepts the server, it does.
             #expect(try await loads.load(server.url, answering: .use(.serverTrust)).text == "hello")
@@ -141,7 +141,7 @@ import Testing
 
     @Test func aCredentialThatIsNoneEndsTheLoadThatGaveIt() async throws {
         let server = try await Self.server()
-        let other = try certificates().key("good").derBytes
+        let other = try certificates().key("good")
         let leaf = try certificates().der("client")
         let bad: [(Credential, String)] = [
             (.certificate(chain: [], privateKey: other), "no certificate in its chain"),

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOSSL
 import PortolanCore
 import PortolanTestSupport
-import Synchronization
+import ServerSupport
 import Testing
 
 @testable import PortolanHTTP
@@ -12,7 +10,7 @@ import Testing
 /// Handshakes that fail, and what is said of them; versions and names.
 @Suite(.timeLimit(.minutes(10))) struct HandshakeTests {
     @Test func aServerWithoutTLSIsNamedAsOne() async throws {
-        let server = try await SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
+        let server = try SecureServer(nil, .clear("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"))
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
         #expect(outcome.text.contains("https://127.0.0.1:\(server.port)"))
@@ -26,7 +24,7 @@ import Testing
         (.reset, ["in the TLS handshake"]),
     ])
     func aConnectionThatEndsInTheHandshakeFailsTheLoad(behaviour: SecureServer.Behaviour, words: [String]) async throws {
-        let server = try await SecureServer(nil, behaviour)
+        let server = try SecureServer(nil, behaviour)
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
         for word in words { #expect(outcome.text.contains(word)) }
@@ -34,16 +32,16 @@ import Testing
     }
 
     @Test func aHandshakeThatStallsMeetsTheTimeLimit() async throws {
-        let server = try await SecureServer(nil, .silence)
+        let server = try SecureServer(nil, .silence)
         let outcome = try await SecureLoads { $0.connections.connectTimeout = .seconds(2) }.load(server.url)
         #expect(outcome.code == .timedOut)
         #expect(outcome.text.contains("the TLS handshake did not answer"))
-        await server.wait(for: .closed)
+        try await server.wait(for: .closed)
         try await server.stop()
     }
 
     @Test func theTimeOfAnAnswerIsNotTheNetworks() async throws {
-        let (server, stalled) = (try await SecureServer("good"), try await SecureServer(nil, .silence))
+        let (server, stalled) = (try await SecureServer("good"), try SecureServer(nil, .silence))
         let loads = try SecureLoads { $0.connections.connectTimeout = .seconds(5) }
         let questions = Questions()
         async let outcome = loads.load(server.url, asking: questions)
@@ -68,7 +66,7 @@ import Testing
     }
 
     @Test func noSharedVersionIsSaid() async throws {
-        let server = try await SecureServer("good") { $0.maximumTLSVersion = .tlsv12 }
+        let server = try await SecureServer("good") { $0.maximumVersion = .tls12 }
         let outcome = try await SecureLoads { $0.tls.minimumVersion = .tls13 }.load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
         #expect(outcome.text.contains("none of the versions of TLS that are allowed here"))
@@ -83,16 +81,10 @@ import Testing
     }
 
     @Test func aNameIsSentAndVerified() async throws {
-        let indicated = Mutex<[String?]>([])
-        let server = try await SecureServer("good") { configuration in
-            configuration.sslContextCallback = { values, promise in
-                indicated.withLock { $0.append(values.serverHostname) }
-                promise.succeed(.noChanges)
-            }
-        }
+        let server = try await SecureServer("good")
         #expect(try await SecureLoads().load("https://localhost:\(server.port)/").text == "hello")
         #expect(try await SecureLoads().load(server.url).text == "hello")
-        #expect(indicated.withLock { $0 } == ["localhost", nil])
+        #expect(server.events.filter { if case .named = $0 { true } else { false } } == [.named("localhost"), .named(nil)])
         try await server.stop()
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import NIOSSL
 import PortolanCore
 import PortolanHTTP
 import PortolanTestSupport
+import ServerSupport
 import Synchronization
 import Testing
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOSSL
 import PortolanCore
 import PortolanTestSupport
+import ServerSupport
 import Testing
 
 @testable import PortolanHTTP

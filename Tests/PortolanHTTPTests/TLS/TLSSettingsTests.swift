@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOPosix
-import NIOSSL
+import CPortolanOpenSSL
 import PortolanCore
 import PortolanTestSupport
+import ServerSupport
 import Testing
 
 @testable import PortolanHTTP
@@ -43,12 +42,13 @@ import Testing
         let certificates = try certificates()
         let path = certificates.path(value)
         let contexts = SecureContexts(TLSSettings(), allowsHTTP2: true) { $0 == variable ? path : nil }
-        let shared = try await contexts.shared(for: nil, on: MultiThreadedEventLoopGroup.singleton.next()).get()
-        guard case .certificates(let roots)? = shared.context.configuration.trustRoots else {
-            Issue.record("not the environment's")
-            return
-        }
-        #expect(roots.contains(try certificates.chain("authority")[0]))
+        let (results, result) = AsyncStream.makeStream(of: Result<TLSContext, LoadError>.self)
+        contexts.context(for: nil) { result.yield($0) }
+        var iterator = results.makeAsyncIterator()
+        let context = try #require(await iterator.next()).get()
+        let expected = try CertificateFiles.certificates(from: .file(path: path), for: .trustRoot)
+        let count = unsafe portolan_X509_STORE_count(SSL_CTX_get_cert_store(context.context))
+        #expect(count == CInt(Set(expected.map(\.der)).count) && count > 0, "these, and none of the system's")
     }
 
     static let badRoots: [(file: String, words: String)] = [
@@ -73,7 +73,7 @@ import Testing
         ("client.pem", "good.key", nil, "do not belong together"),
         ("client.pem", "client-locked.key", nil, "no passphrase was given"),
         ("client.pem", "client-locked.key", "wr0ng!", "the passphrase does not open it"),
-        ("client.pem", "client-locked.key", "gehéim", "other characters than ASCII"),
+        ("client.pem", "client-locked.key", "gehéim", "the passphrase does not open it"),
     ]
 
     @Test(arguments: badIdentities)

@@ -32,9 +32,10 @@ struct TimingTable {
     private static func words(_ report: TransferReport?) -> String {
         guard let report else { return "cut short" }
         let connection = report.isReused ? "connection used before" : "new connection"
+        let tls = report.tlsVersion.map { report.isTLSResumed ? "\($0) resumed" : $0 }
         let address = report.remoteAddress.map { " to \($0)" } ?? ""
         let words: [String?] = [
-            report.networkProtocol, report.tlsVersion, connection + address, report.proxy.map { "proxy \($0)" },
+            report.networkProtocol, tls, connection + address, report.proxy.map { "proxy \($0)" },
             "\(report.bytesSent) bytes out", "\(report.bytesReceived) in",
         ]
         return words.compactMap { $0 }.joined(separator: ", ")

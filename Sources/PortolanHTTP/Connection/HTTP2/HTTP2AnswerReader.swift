@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOHPACK
 
 /// Decides of each frame of a stream what it is for the answer. A pure machine.
 ///
@@ -38,22 +37,30 @@ struct HTTP2AnswerReader {
 
     var isInHead: Bool { if case .head = place { true } else { false } }
 
+    /// The first byte of a frame on the stream arrived.
+    mutating func begin() { hasBegun = true }
+
+    /// What takes the fields of the HEADERS frame that begins.
+    func makeSection() -> HTTP2FieldSection {
+        isInHead ? HTTP2FieldSection(headWithin: limits) : HTTP2FieldSection(trailersWithin: limits)
+    }
+
     /// A HEADERS frame.
-    mutating func take(_ block: HPACKHeaders, endsStream: Bool) throws(HTTP2ResponseError) -> Section {
+    mutating func take(_ section: HTTP2FieldSection, endsStream: Bool) throws(HTTP2ResponseError) -> Section {
         hasBegun = true
         switch place {
-        case .head: return try takeHead(block, endsStream)
+        case .head: return try takeHead(section, endsStream)
         case .body, .ended:
             guard endsStream else { throw HTTP2ResponseError(.openTrailers) }
-            let section = try HTTP2FieldSection(trailers: block, limits: limits)
+            try section.end()
             byteCount += Int64(section.byteCount)
             try end()
             return .trailers(section.fields)
         }
     }
 
-    private mutating func takeHead(_ block: HPACKHeaders, _ endsStream: Bool) throws(HTTP2ResponseError) -> Section {
-        let section = try HTTP2FieldSection(head: block, limits: limits)
+    private mutating func takeHead(_ section: HTTP2FieldSection, _ endsStream: Bool) throws(HTTP2ResponseError) -> Section {
+        try section.end()
         byteCount += Int64(section.byteCount)
         let head = ResponseHead(
             minorVersion: 1, status: section.status ?? 0, reason: "", fields: section.fields, framing: section.framing)

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOHPACK
-import NIOHTTP2
-
-/// The rule of HTTP/2 that a server broke, as far as SwiftNIO's errors tell: they name its types and the lines of its source, and are not for
-/// the caller of a load.
+/// The rule of HTTP/2 that a server broke, in words for the caller of a load.
 enum HTTP2Breach: Equatable {
     case fieldSectionTooLarge
     case tooManyFrames
@@ -24,38 +20,60 @@ enum HTTP2Breach: Equatable {
     /// How to mend it, as a clause.
     static let remedy = "the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile"
 
-    /// `nil` for what is no error of HTTP/2.
+    /// What nghttp2 makes of it.
     ///
-    /// - Parameter code: what the server was told of it. SwiftNIO has one error for a frame that can't be read and for fields that can't be decoded; only
-    ///   the code tells them apart.
-    init?(_ error: any Error, _ code: HTTP2ErrorCode?) {
-        switch error {
-        case is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock, is NIOHPACKErrors.MaxHeaderListSizeViolation,
-            is NIOHTTP2Errors.ExcessiveContinuationFrames:
-            self = .fieldSectionTooLarge
-        case is NIOHTTP2Errors.ExcessiveControlFrames, is NIOHTTP2Errors.ExcessiveEmptyDataFrames, is NIOHTTP2Errors.ExcessiveRSTFrames,
-            is NIOHTTP2Errors.ExcessiveStreamErrors, is NIOHTTP2Errors.ExcessiveNumberOfGlitches,
-            is NIOHTTP2Errors.ExcessiveOutboundFrameBuffering:
-            self = .tooManyFrames
-        case is any NIOHPACKError: self = .hpack
-        case is NIOHTTP2Errors.PushInViolationOfSetting: self = .push
-        case is NIOHTTP2Errors.FlowControlViolation: self = .flowControl
-        case is NIOHTTP2Errors.InvalidFlowControlWindowSize, is NIOHTTP2Errors.InvalidWindowIncrementSize: self = .windowUpdate
-        case is NIOHTTP2Errors.InvalidSetting, is NIOHTTP2Errors.ReceivedBadSettings: self = .settings
-        case is NIOHTTP2Errors.MissingPreface: self = .preface
-        case is NIOHTTP2Errors.BadStreamStateTransition, is NIOHTTP2Errors.StreamClosed: self = .streamState
-        case is NIOHTTP2Errors.NoSuchStream, is NIOHTTP2Errors.StreamIDTooSmall, is NIOHTTP2Errors.InvalidStreamIDForPeer,
-            is NIOHTTP2Errors.MaxStreamsViolation:
-            self = .serverStream
-        case is NIOHTTP2Errors.RaisedGoawayLastStreamID, is NIOHTTP2Errors.CreatedStreamAfterGoaway: self = .goAway
-        case is NIOHTTP2Errors.UnableToParseFrame:
-            switch code {
-            case .compressionError?: self = .hpack
-            case .frameSizeError?: self = .frameLength
-            default: self = .frame
-            }
-        case is any NIOHTTP2Error: self = .other
+    /// - Parameters:
+    ///   - violation: `nil` where nghttp2 does not say which frame it was: of a frame's length or padding, and of HPACK.
+    ///   - code: what the server receives in RST_STREAM or GOAWAY.
+    init(_ violation: HTTP2Violation?, _ code: HTTP2ErrorCode) {
+        switch violation?.error {
+        case .flooded?, .tooManySettings?: self = .tooManyFrames
+        case .tooManyContinuations?, .callback?: self = .fieldSectionTooLarge
+        case .headerCompression?: self = .hpack
+        case .settingsExpected?: self = .preface
+        case .frameSize?: self = .frameLength
+        case .protocolError?, .streamClosed?, .flowControl?, .notStarted?, .noMemory?, .other?, nil:
+            self = Self(code) ?? Self(violation?.frameType, code)
+        }
+    }
+
+    /// What some codes say of every frame.
+    private init?(_ code: HTTP2ErrorCode) {
+        switch code {
+        case .compressionError: self = .hpack
+        case .frameSizeError: self = .frameLength
+        case .enhanceYourCalm: self = .tooManyFrames
         default: return nil
+        }
+    }
+
+    private init(_ type: HTTP2Frame.FrameType?, _ code: HTTP2ErrorCode) {
+        switch type {
+        case .windowUpdate?: self = .windowUpdate
+        case .settings? where code == .flowControlError: self = .windowUpdate
+        case .settings?: self = .settings
+        case .pushPromise?: self = .push
+        case .goAway?: self = .goAway
+        case .headers? where code == .protocolError: self = .serverStream
+        default:
+            switch code {
+            case .flowControlError: self = .flowControl
+            case .streamClosed: self = .streamState
+            case .protocolError: self = .frame
+            default: self = .other
+            }
+        }
+    }
+
+    /// What the server receives in RST_STREAM or GOAWAY where Portolan finds the breach.
+    var errorCode: HTTP2ErrorCode {
+        switch self {
+        case .fieldSectionTooLarge, .tooManyFrames: .enhanceYourCalm
+        case .hpack: .compressionError
+        case .flowControl, .windowUpdate: .flowControlError
+        case .streamState: .streamClosed
+        case .frameLength: .frameSizeError
+        case .push, .settings, .preface, .serverStream, .goAway, .frame, .other: .protocolError
         }
     }
 

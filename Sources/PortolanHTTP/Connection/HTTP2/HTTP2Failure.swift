@@ -1,22 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOHTTP2
 import PortolanCore
-
-extension HTTP2ErrorCode {
-    /// As the RFC spells it; the number of one that it does not have.
-    ///
-    /// RFC 9113 §7
-    var name: String {
-        let names = [
-            "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED", "FRAME_SIZE_ERROR",
-            "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY",
-            "HTTP_1_1_REQUIRED",
-        ]
-        return networkCode < names.count ? names[networkCode] : "error \(networkCode)"
-    }
-}
 
 extension LoadError {
     /// The server ended the stream with `RST_STREAM`.
@@ -37,42 +21,42 @@ extension LoadError {
     }
 
     /// The server has said that it serves no request at all on the connection, and nothing else since.
-    static func allowsNoStream(_ key: ConnectionKey, after time: TimeAmount) -> LoadError {
+    static func allowsNoStream(_ key: ConnectionKey, after time: Duration) -> LoadError {
         LoadError(
             .timedOut,
-            message: "\(key) allowed no request for \(Duration.nanoseconds(time.nanoseconds)) (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
+            message: "\(key) allowed no request for \(time) (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
                 + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
     }
 
-    /// What the peer did on a connection, or on a stream, that ends it.
+    /// The server broke a rule of HTTP/2 on a connection, or on a stream, that ends it.
     ///
     /// - Parameters:
-    ///   - code: what the server was told of it; `nil` where it was told nothing.
+    ///   - code: what the server received in GOAWAY or RST_STREAM.
     ///   - isGreeted: whether the server has shown that it speaks HTTP/2 at all.
-    static func http2(_ error: any Error, _ code: HTTP2ErrorCode?, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
-        switch error {
-        case let error as LoadError: return error
-        case let error as NIOHTTP2Errors.StreamError: return http2(error.baseError, code, from: key)
-        case is NIOHTTP2Errors.TrailersWithoutEndStream: return HTTP2ResponseError(.openTrailers).loadError
-        default: break
-        }
-        // Of what carries the connection.
-        guard let breach = HTTP2Breach(error, code) else { return cutOff(key, error) }
-        let name = code.map { "\($0.name), " } ?? ""
+    static func http2(_ breach: HTTP2Breach, _ code: HTTP2ErrorCode, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
         switch breach {
         case .fieldSectionTooLarge:
             return LoadError(
                 .limitExceeded,
-                message: "the fields of a response from \(key) take too many bytes (\(name)\(breach.section))",
+                message: "the fields of a response from \(key) take too many bytes (\(code.name), \(breach.section))",
                 remedy: .raiseLimit("HTTPLimits.fieldSection"))
         case .tooManyFrames:
-            return LoadError(.limitExceeded, message: "\(key) \(breach.problem) (\(name)\(breach.section)); \(HTTP2Breach.remedy)")
+            return LoadError(.limitExceeded, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2Breach.remedy)")
         case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frameLength,
             .frame, .other:
-            guard isGreeted || breach == .hpack else {
+            guard isGreeted else {
                 return LoadError(.badResponse, message: "\(key) does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
             }
-            return LoadError(.badResponse, message: "\(key) \(breach.problem) (\(name)\(breach.section)); \(HTTP2Breach.remedy)")
+            return LoadError(.badResponse, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2Breach.remedy)")
+        }
+    }
+
+    /// nghttp2 drops the HEADERS frame of the request.
+    static func notSent(to key: ConnectionKey, _ error: HTTP2LibraryError) -> LoadError {
+        switch error {
+        case .frameSize: LoadError(.badRequest, message: "the fields of the request to \(key) take too many bytes to be sent; send fewer")
+        case .notStarted: passedOver(by: key, .noError)
+        default: LoadError(.connectionLost, message: "the request could not be sent to \(key) over HTTP/2; try again, or ask for HTTP/1.1")
         }
     }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOHPACK
 
-/// The fields of one HEADERS frame, checked: those of a response's head, or trailers.
+/// The fields of one HEADERS frame, checked one by one as they come: those of a response's head, or trailers.
 ///
-/// What HPACK gives is text already: bytes of a value that are no UTF-8 came as U+FFFD.
+/// After the first fault nothing more is kept: the rest is decoded, so that HPACK stays in step, and dropped.
 ///
 /// RFC 9113 §8.2, §8.3.2
 struct HTTP2FieldSection {
@@ -13,80 +12,98 @@ struct HTTP2FieldSection {
     private(set) var status: Int?
     private(set) var fields = HTTPFields()
     private(set) var framing = FramingFields()
-    /// Of the fields as text, as an HTTP/1.1 message would have them, without the status line.
+    /// Of the fields, as an HTTP/1.1 message would have them, without the status line.
     private(set) var byteCount = 0
 
+    private let isHead: Bool
     private let longestLine: Int
     private let mostFields: Int
     private let mostBytes: Int
-    private let sectionRule: HTTP2ResponseError.Rule
+    private var fault: HTTP2ResponseError?
+    private let names = FieldNameTable.common
 
     /// Of a response, final or not.
-    init(head block: HPACKHeaders, limits: HTTPLimits) throws(HTTP2ResponseError) {
-        self.init(limits, section: limits.fieldSection, rule: .fieldSectionTooLarge)
-        fields.reserveCapacity(min(block.count, mostFields))
-        for (name, value, _) in block {
-            if name.utf8.first == .colon {
-                try takePseudoField(name, value)
-            } else {
-                try take(name, value)
-            }
+    init(headWithin limits: HTTPLimits) {
+        self.init(limits, isHead: true)
+        fields.reserveCapacity(min(mostFields, 16))
+    }
+
+    init(trailersWithin limits: HTTPLimits) { self.init(limits, isHead: false) }
+
+    private init(_ limits: HTTPLimits, isHead: Bool) {
+        self.isHead = isHead
+        longestLine = limits.fieldLine
+        mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
+        mostBytes = isHead ? limits.fieldSection : limits.trailerSection
+    }
+
+    /// Takes a field as HPACK has it: any bytes.
+    mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        guard fault == nil else { return }
+        do throws(HTTP2ResponseError) {
+            if !name.isEmpty, name[0] == .colon { try takePseudoField(name, value) } else { try takeField(name, value) }
+        } catch {
+            fault = error
         }
+    }
+
+    /// The section is complete.
+    ///
+    /// - Throws: the first rule that it breaks.
+    func end() throws(HTTP2ResponseError) {
+        if let fault { throw fault }
+        guard isHead else { return }
         guard let status else { throw HTTP2ResponseError(.noStatus) }
         guard status != 101 else { throw HTTP2ResponseError(.unrequestedUpgrade) }
     }
 
-    init(trailers block: HPACKHeaders, limits: HTTPLimits) throws(HTTP2ResponseError) {
-        self.init(limits, section: limits.trailerSection, rule: .trailerSectionTooLarge)
-        for (name, value, _) in block {
-            guard name.utf8.first != .colon else { throw HTTP2ResponseError(.pseudoFieldInTrailers, name) }
-            try take(name, value)
-        }
-    }
-
-    private init(_ limits: HTTPLimits, section: Int, rule: HTTP2ResponseError.Rule) {
-        longestLine = limits.fieldLine
-        mostFields = min(limits.fieldCount, 60_000)  // HTTPFields traps at 65,535
-        mostBytes = section
-        sectionRule = rule
-    }
-
-    private mutating func takePseudoField(_ name: String, _ value: String) throws(HTTP2ResponseError) {
-        guard name == ":status" else { throw HTTP2ResponseError(.unknownPseudoField, name) }
+    private mutating func takePseudoField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(HTTP2ResponseError) {
+        guard isHead else { throw HTTP2ResponseError(.pseudoFieldInTrailers, name) }
+        guard name.equalsIgnoringCase(":status"), name.isLowercased else { throw HTTP2ResponseError(.unknownPseudoField, name) }
         guard fields.isEmpty else { throw HTTP2ResponseError(.latePseudoField, name) }
         guard status == nil else { throw HTTP2ResponseError(.repeatedPseudoField, name) }
+        guard value.count == 3 else { throw HTTP2ResponseError(.status, value) }
         var number = 0
-        for digit in value.utf8 {
-            guard digit.isDecimalDigit, number < 100 else { throw HTTP2ResponseError(.status, value) }
-            number = number * 10 + Int(digit &- 0x30)
+        for index in value.indices {
+            guard value[index].isDecimalDigit else { throw HTTP2ResponseError(.status, value) }
+            number = number * 10 + Int(value[index] &- 0x30)
         }
-        guard value.utf8.count == 3, number >= 100 else { throw HTTP2ResponseError(.status, value) }
+        guard number >= 100 else { throw HTTP2ResponseError(.status, value) }
         status = number
     }
 
-    private mutating func take(_ name: String, _ value: String) throws(HTTP2ResponseError) {
-        let count = name.utf8.count + value.utf8.count + 4
+    private mutating func takeField(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(HTTP2ResponseError) {
+        let count = name.count + value.count + 4
         guard count - 2 <= longestLine else { throw HTTP2ResponseError(.fieldLineTooLong, name) }
-        guard byteCount + count <= mostBytes else { throw HTTP2ResponseError(sectionRule) }
+        guard byteCount + count <= mostBytes else { throw HTTP2ResponseError(isHead ? .fieldSectionTooLarge : .trailerSectionTooLarge) }
         guard fields.count < mostFields else { throw HTTP2ResponseError(.tooManyFields) }
         byteCount += count
-        guard let fieldName = HTTPField.Name(parsed: name) else { throw HTTP2ResponseError(.fieldName, name) }
-        guard !Self.isOfConnection(name) else { throw HTTP2ResponseError(.connectionField, name) }
+        let (fieldName, role) = try self.name(name)
+        guard !Self.isOfConnection(fieldName.canonicalName) else { throw HTTP2ResponseError(.connectionField, name) }
         fields.append(try Self.field(fieldName, value))
-        if name == "content-length" { framing.note(.contentLength, value.utf8.span) }
+        if role == .contentLength { framing.note(role, value) }
     }
 
-    private static func field(_ name: HTTPField.Name, _ value: String) throws(HTTP2ResponseError) -> HTTPField {
-        let octets = value.utf8.span
-        guard !octets.isEmpty else { return HTTPField(name: name, value: value) }
-        var holdsControls = false
-        for index in octets.indices where !octets[index].isFieldOctet {
-            let octet = octets[index]
+    private func name(_ octets: Span<UInt8>) throws(HTTP2ResponseError) -> (HTTPField.Name, FramingRole) {
+        guard octets.isLowercased else { throw HTTP2ResponseError(.fieldName, octets) }
+        if let common = names.find(octets) { return common }
+        for index in octets.indices where !octets[index].isTokenOctet { throw HTTP2ResponseError(.fieldName, octets) }
+        guard let name = HTTPField.Name(octets.latin1Text) else { throw HTTP2ResponseError(.fieldName, octets) }
+        return (name, FramingRole(of: name))
+    }
+
+    /// Text goes in as such, which is quick; other octets as they are, as over HTTP/1.1.
+    private static func field(_ name: HTTPField.Name, _ value: Span<UInt8>) throws(HTTP2ResponseError) -> HTTPField {
+        guard !value.isEmpty else { return HTTPField(name: name, value: "") }
+        guard !value[0].isBlank, !value[value.count - 1].isBlank else { throw HTTP2ResponseError(.fieldValue, value) }
+        var isText = true
+        for index in value.indices where !(0x20..<0x7F).contains(value[index]) {
+            let octet = value[index]
             guard octet != 0, octet != .carriageReturn, octet != .lineFeed else { throw HTTP2ResponseError(.fieldValue, value) }
-            holdsControls = true
+            isText = false
         }
-        guard !octets[0].isBlank, !octets[octets.count - 1].isBlank else { throw HTTP2ResponseError(.fieldValue, value) }
-        return holdsControls ? HTTPField(name: name, lenientValue: value.utf8) : HTTPField(name: name, value: value)
+        guard !isText else { return HTTPField(name: name, value: value.utf8Text) }
+        return unsafe value.withUnsafeBufferPointer { unsafe HTTPField(name: name, lenientValue: $0) }
     }
 
     private static func isOfConnection(_ name: String) -> Bool {
@@ -94,5 +111,12 @@ struct HTTP2FieldSection {
         case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade": true
         default: false
         }
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate var isLowercased: Bool {
+        for index in indices where self[index].lowercased != self[index] { return false }
+        return true
     }
 }

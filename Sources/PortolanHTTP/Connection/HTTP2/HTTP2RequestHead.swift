@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOCore
-import NIOHPACK
 import PortolanCore
 
 /// A request as the fields of a HEADERS frame.
@@ -12,12 +10,12 @@ import PortolanCore
 ///
 /// RFC 9113 §8.2, §8.3.1
 struct HTTP2RequestHead {
-    private(set) var block = HPACKHeaders()
+    private(set) var block = HTTP2FieldBlock()
     /// Of the fields as text, as an HTTP/1.1 message would have them.
     private(set) var byteCount = 0
 
     init(_ request: OutgoingRequest) throws(LoadError) {
-        block.reserveCapacity(request.fields.count + 6)
+        block.reserve(entries: request.fields.count + 6, bytes: 512)
         let scheme = String(request.url.scheme)
         let authority = request.fields.first { $0.name.canonicalName == "host" }?.value ?? RequestTarget.hostField(of: request.url)
         let path = request.path
@@ -25,34 +23,10 @@ struct HTTP2RequestHead {
         add(":method", request.method.rawValue)
         add(":scheme", scheme)
         add(":authority", authority)
-        // Few paths come again: they would only push out of the table what does.
-        add(":path", path, .nonIndexable)
+        add(":path", path)
         for field in request.fields { try take(field) }
-        if case .length(let length) = request.framing { add("content-length", String(length), .nonIndexable) }
+        if case .length(let length) = request.framing { add("content-length", String(length)) }
         if let urgency = Self.urgency(of: request) { add("priority", urgency) }
-    }
-
-    /// The largest field section that one frame holds with every server (RFC 9113 §4.2): SwiftNIO sends no CONTINUATION frames.
-    private static let mostBytes = 1 << 14
-    /// The most that Huffman coding makes of an octet (RFC 7541, appendix B): 30 bits.
-    private static let mostGrowth = 4
-
-    /// - Throws: ``LoadError/Code/limitExceeded`` where the fields can't be sent.
-    func checkSize() throws(LoadError) {
-        guard byteCount * Self.mostGrowth > Self.mostBytes else { return }
-        // As the connection codes them, or a little larger: it knows some of the fields already.
-        var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
-        var coded = ByteBuffer()
-        do { try encoder.encode(headers: block, to: &coded) } catch {
-            let message = "the header fields of the request can't be coded for HTTP/2"
-            throw LoadError(.badRequest, message: message, remedy: .useHTTP1, cause: error)
-        }
-        guard coded.readableBytes > Self.mostBytes else { return }
-        throw LoadError(
-            .limitExceeded,
-            message: "the header fields of the request take \(coded.readableBytes) bytes, and over HTTP/2 at most \(Self.mostBytes) "
-                + "are sent: send fewer or shorter ones",
-            remedy: .useHTTP1)
     }
 
     private func check(_ method: HTTPRequest.Method, _ target: [String]) throws(LoadError) {
@@ -68,52 +42,45 @@ struct HTTP2RequestHead {
         }
     }
 
-    private mutating func add(_ name: String, _ value: String, _ indexing: HPACKIndexing = .indexable) {
-        byteCount += name.utf8.count + value.utf8.count + 4
-        block.add(name: name, value: value, indexing: indexing)
+    private mutating func add(_ name: String, _ value: String) { add(name, value.utf8.span) }
+
+    private mutating func add(_ name: String, _ value: Span<UInt8>, isNeverIndexed: Bool = false) {
+        byteCount += name.utf8.count + value.count + 4
+        block.append(name, value, isNeverIndexed: isNeverIndexed)
     }
 
     private mutating func take(_ field: HTTPField) throws(LoadError) {
         let name = field.name.canonicalName
-        let value = field.value
         switch name {
-        // Said otherwise, or of an HTTP/1.1 connection (RFC 9113 §8.2.2).
+        // Sent in another form, or of an HTTP/1.1 connection (RFC 9113 §8.2.2).
         case "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings":
             return
         case "te":
-            guard value.lowercased() == "trailers" else {
+            guard field.value.lowercased() == "trailers" else {
                 throw LoadError(.badRequest, message: "the field 'TE' can't be sent as given: over HTTP/2 it says 'trailers' or nothing")
             }
         default: break
         }
-        for octet in value.utf8 where !octet.isFieldOctet {
+        let isValid = unsafe field.withUnsafeBytesOfValue { bytes in
+            let octets = unsafe bytes.span
+            for index in octets.indices where !octets[index].isFieldOctet { return false }
+            // Blanks around a value are no part of it (RFC 9110 §5.5), and here malformed.
+            let value = octets.extracting(octets.trimmed(0..<octets.count))
+            add(name, value, isNeverIndexed: Self.isSecret(field, value.count))
+            return true
+        }
+        guard isValid else {
             throw LoadError(.badRequest, message: "the value of the field '\(name)' holds a control character; remove or encode it")
         }
-        // Blanks around a value are no part of it (RFC 9110 §5.5), and here malformed.
-        add(name, Self.trimmed(value), Self.indexing(of: field, value))
     }
 
-    private static func trimmed(_ value: String) -> String {
-        guard let first = value.utf8.first, let last = value.utf8.last, first.isBlank || last.isBlank else { return value }
-        var rest = value[...]
-        while rest.utf8.first?.isBlank == true { rest.removeFirst() }
-        while rest.utf8.last?.isBlank == true { rest.removeLast() }
-        return String(rest)
-    }
-
-    /// Secrets stay out of the table in which an attacker might guess them (RFC 7541 §7.1), as does what mostly differs.
-    private static func indexing(of field: HTTPField, _ value: String) -> HPACKIndexing {
-        switch field.indexingStrategy {
-        case .prefer: return .indexable
-        case .avoid: return .nonIndexable
-        case .disallow: return .neverIndexed
-        default: break
-        }
+    /// Secrets stay out of the table in which an attacker might guess them (RFC 7541 §7.1). What seldom comes again, nghttp2 keeps out itself.
+    private static func isSecret(_ field: HTTPField, _ count: Int) -> Bool {
+        if field.indexingStrategy == .disallow || field.indexingStrategy == .avoid { return true }
         switch field.name {
-        case .authorization, .proxyAuthorization: return .neverIndexed
-        case .cookie: return value.utf8.count < 20 ? .neverIndexed : .indexable
-        case .ifModifiedSince, .ifNoneMatch, .range: return .nonIndexable
-        default: return .indexable
+        case .authorization, .proxyAuthorization: return field.indexingStrategy != .prefer
+        case .cookie: return count < 20 && field.indexingStrategy != .prefer
+        default: return false
         }
     }
 

@@ -15,9 +15,11 @@ struct HTTP2ResponseError: Error, Equatable, Sendable {
         excerpt = ""
     }
 
-    init(_ rule: Rule, _ text: String) {
+    init(_ rule: Rule, _ text: String) { self.init(rule, text.utf8.span) }
+
+    init(_ rule: Rule, _ octets: Span<UInt8>) {
         self.rule = rule
-        excerpt = ResponseSyntaxError(.fieldValue, text.utf8.span).excerpt
+        excerpt = ResponseSyntaxError(.fieldValue, octets).excerpt
     }
 
     enum Rule: Hashable, CaseIterable, Sendable {

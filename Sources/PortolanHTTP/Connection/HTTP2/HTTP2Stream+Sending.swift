@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import NIOHTTP2
 import PortolanCore
 
 extension HTTP2Stream {
-    /// How much of a body is handed over at once: two pieces, so that the next is ready when one has been written.
-    private static let mostInFlight = 2 * Upload.pieceSize
-
     func send(_ head: HTTP2RequestHead) {
-        guard let exchange, let number else { return }
-        sentBytes += Int64(head.byteCount)
+        guard let exchange else { return }
         let hasBody = exchange.outgoing.framing.hasBody && exchange.upload != nil
-        connection.send(.headers(.init(headers: head.block, endStream: !hasBody)), on: number)
-        guard hasBody else { return exchange.requestIsSent() }
-        guard exchange.outgoing.expectsContinue, let loop = connection.context?.eventLoop else {
-            sending = .body
-            return pump()
+        if hasBody { sending = exchange.outgoing.expectsContinue ? .expecting : .body }
+        guard let number = connection.open(self, head.block, hasBody: hasBody) else { return isNotOpen() }
+        didOpen(number)
+        sentBytes += Int64(head.byteCount)
+        guard case .expecting = sending else { return }
+        timer = connection.transport?.loop.schedule(after: connection.expectation.wait) { [call = StreamCall(self)] in
+            call.run { $0.goAhead() }
         }
-        sending = .expecting
-        timer = loop.assumeIsolated().scheduleTask(in: TimeAmount(connection.expectation.wait)) { [weak self] in self?.goAhead() }
     }
 
     /// The body may be sent.
@@ -27,54 +21,66 @@ extension HTTP2Stream {
         guard case .expecting = sending else { return }
         stopTimer()
         sending = .body
-        pump()
+        resumeBody()
     }
 
-    /// Hands over as much of the body as there is and the stream takes: nothing more before what was handed over has left, for which the
-    /// server has to give window and the socket has to take it.
-    private func pump() {
-        guard let current = exchange, let upload = current.upload, let context = connection.context else { return }
-        while case .body = sending, exchange === current, bytesInFlight < Self.mostInFlight, let number {
-            let loop = context.eventLoop
-            let call = StreamCall(self)
-            switch upload.next(context.channel.allocator, whenReady: { loop.execute { call.run { $0.pump() } } }) {
-            case .bytes(let piece):
-                let count = piece.readableBytes
-                bytesInFlight += count
-                write(piece, isLast: false, on: number, context) { stream in
-                    stream.bytesInFlight -= count
-                    stream.sentBytes += Int64(count)
-                    stream.exchange?.didSend(bodyBytes: count)
-                    stream.pump()
-                }
-            case .wait: return
-            case .failed(let error):
-                reset(.internalError)
-                return fail(error, fate: .seen)
-            case .end:
-                sending = .ending
-                write(ByteBuffer(), isLast: true, on: number, context) { stream in
-                    guard case .ending = stream.sending else { return }
-                    stream.sending = .done
-                    stream.exchange?.requestIsSent()
-                }
+    private func resumeBody() {
+        guard case .body = sending, let number else { return }
+        connection.session?.resumeBody(of: number)
+        connection.flushSoon()
+    }
+
+    /// Writes the next part of the body into a DATA frame: as much as the server's windows allow, and only when the transport takes it.
+    func readBody(into buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
+        guard case .body = sending, !awaitsBody, let upload = exchange?.upload else { return .deferred }
+        var count = 0
+        while count < buffer.count {
+            switch unsafe readNext(of: upload, into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...])) {
+            case .bytes(let read): count += read
+            case .wait: return count > 0 ? .bytes(count, isLast: false) : .deferred
+            case .end: return .bytes(count, isLast: true)
+            case .failed: return .failed
+            }
+        }
+        // The frame is full. Its end is known without another frame, for which the server may have no window.
+        guard upload.isAllRead else { return .bytes(count, isLast: false) }
+        return unsafe withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { spare in
+            switch unsafe readNext(of: upload, into: spare) {
+            case .bytes, .wait: .bytes(count, isLast: false)
+            case .end: .bytes(count, isLast: true)
+            case .failed: .failed
             }
         }
     }
 
-    private func write(
-        _ bytes: ByteBuffer, isLast: Bool, on number: Int32, _ context: ChannelHandlerContext, then: @escaping (HTTP2Stream) -> Void
-    ) {
-        let promise = context.eventLoop.makePromise(of: Void.self)
-        promise.futureResult.assumeIsolated().whenSuccess { [weak self] in
-            if let self { then(self) }
+    private func readNext(of upload: Upload, into buffer: UnsafeMutableRawBufferPointer) -> Upload.Piece {
+        guard let loop = connection.transport?.loop else { return .wait }
+        awaitsBody = true
+        let piece = unsafe upload.next(into: buffer) { [call = StreamCall(self)] in
+            loop.execute { call.run { $0.bodyIsReady() } }
         }
-        connection.send(.data(.init(data: .byteBuffer(bytes), endStream: isLast)), on: number, promise: promise)
+        switch piece {
+        case .wait: break
+        case .bytes, .end: awaitsBody = false
+        case .failed(let error): bodyFailure = error
+        }
+        return piece
+    }
+
+    private func bodyIsReady() {
+        awaitsBody = false
+        resumeBody()
+    }
+
+    /// A DATA frame is among what was given to the transport.
+    func didSendBody(_ count: Int, isLast: Bool) {
+        sentBytes += Int64(count)
+        if isLast { sending = .done }
     }
 }
 
 /// A call of a stream from any thread; it is not kept alive for it.
-private final class StreamCall: @unchecked Sendable {  // … because the stream is touched on its event loop only
+private final class StreamCall: @unchecked Sendable {  // … because the stream is touched in the turns of its loop only
     private weak var stream: HTTP2Stream?
 
     init(_ stream: HTTP2Stream) { self.stream = stream }

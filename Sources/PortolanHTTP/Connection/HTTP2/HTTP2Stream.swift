@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import NIOCore
-import NIOHPACK
-import NIOHTTP2
 import PortolanCore
 
-/// One exchange on an HTTP/2 connection. On the connection's event loop only.
+/// One exchange on an HTTP/2 connection. In the turns of its loop only.
 ///
 /// While the exchange is paused the stream gives no window back, so that its sender stops; what was allowed before is held.
 ///
@@ -34,23 +31,25 @@ final class HTTP2Stream {
     private(set) var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.streamStart)
     private var isPaused = false
     /// Content that came while the exchange was paused: a copy, for the buffer it came in is that of all streams.
-    private var held = ByteBuffer()
+    private var held = KeptBytes()
     /// How the exchange ends when what is held was delivered.
     private var ending: Ending?
 
     var sending = Sending.done
-    /// Bytes of the body that were handed over and not written yet.
-    var bytesInFlight = 0
+    /// Whether the body's reader has nothing now, and calls when it has.
+    var awaitsBody = false
+    /// Why the body can't be read further.
+    var bodyFailure: LoadError?
+    /// Whether nghttp2 has ended the stream; why, the connection reports when nghttp2 may be called again.
+    var awaitsReport = false
     var sentBytes: Int64 = 0
-    var timer: Scheduled<Void>?
+    var timer: LoadAlarm?
 
     enum Sending {
         case done
         /// The body waits for the server's word.
         case expecting
         case body
-        /// Its end was handed over, and not written yet.
-        case ending
         /// The answer came first; the rest of the body is not sent.
         case abandoned
     }
@@ -69,6 +68,8 @@ final class HTTP2Stream {
 // MARK: From the load
 
 extension HTTP2Stream: ExchangeCarrier {
+    var transport: (any ByteTransport)? { connection.transport }
+
     var report: TransferReport {
         var report = connection.base
         report.isReused = isReused
@@ -82,27 +83,20 @@ extension HTTP2Stream: ExchangeCarrier {
         let head: HTTP2RequestHead
         do throws(LoadError) {
             head = try HTTP2RequestHead(exchange.outgoing)
-            try head.checkSize()
         } catch {
             leave()
             return fail(error, fate: .seen)
         }
-        guard let number = connection.open(self) else {
-            leave()
-            let fate = RequestFate.passedOver(afterOthers: connection.hasAnswered)
-            return fail(.passedOver(by: connection.key, .noError), fate: fate)
-        }
-        place = .open(number)
         send(head)
     }
 
     func resumeReading() {
         guard isPaused else { return }
         isPaused = false
-        if held.readableBytes > 0 {
+        if !held.isEmpty {
             let bytes = held
-            held = ByteBuffer()
-            deliver(bytes)
+            held.removeAll()
+            bytes.withBytes { deliver($0) }
         }
         guard !isPaused else { return }
         switch ending {
@@ -122,7 +116,7 @@ extension HTTP2Stream: ExchangeCarrier {
     private func drop() {
         exchange = nil
         isPaused = false
-        held = ByteBuffer()
+        held.removeAll()
         ending = nil
         stopTimer()
     }
@@ -137,9 +131,9 @@ extension HTTP2Stream: ExchangeCarrier {
 
 extension HTTP2Stream {
     /// Ends the stream where it is open.
-    func reset(_ code: NIOHTTP2.HTTP2ErrorCode) { leave(resetting: code) }
+    func reset(_ code: HTTP2ErrorCode) { leave(resetting: code) }
 
-    private func leave(resetting code: NIOHTTP2.HTTP2ErrorCode? = nil) {
+    private func leave(resetting code: HTTP2ErrorCode? = nil) {
         if case .left = place { return }
         let number = number
         place = .left
@@ -149,13 +143,34 @@ extension HTTP2Stream {
     /// The connection has let go of the stream by itself.
     func leavesConnection() { place = .left }
 
+    func didOpen(_ number: Int32) { place = .open(number) }
+
+    /// The stream did not come to be.
+    func isNotOpen() {
+        leave()
+        fail(.passedOver(by: connection.key, .noError), fate: .passedOver(afterOthers: connection.hasAnswered))
+    }
+
+    /// nghttp2 drops the request, of which no byte has left.
+    func isNotSent(_ error: HTTP2LibraryError) {
+        leave()
+        fail(.notSent(to: connection.key, error), fate: error == .notStarted ? .passedOver(afterOthers: connection.hasAnswered) : .seen)
+    }
+
+    /// The body can't be read to its end; nghttp2 has reset the stream.
+    func failBody() {
+        guard let bodyFailure else { return }
+        leave()
+        fail(bodyFailure, fate: .seen)
+    }
+
     /// The server sends no more: its side is over, and with it the stream.
     private func serverEnds() {
         stopTimer()
         switch sending {
         case .done: leave()
         // The answer does not depend on the rest of the request (RFC 9113 §8.1).
-        case .expecting, .body, .ending, .abandoned:
+        case .expecting, .body, .abandoned:
             sending = .abandoned
             reset(.noError)
         }
@@ -191,9 +206,16 @@ extension HTTP2Stream {
 // MARK: Reading
 
 extension HTTP2Stream {
-    func receive(_ block: HPACKHeaders, endsStream: Bool) {
+    /// Whether the first byte of an answer has arrived.
+    var hasBegun: Bool { reader.hasBegun }
+
+    func begin() { reader.begin() }
+
+    func makeSection() -> HTTP2FieldSection { reader.makeSection() }
+
+    func receive(_ section: HTTP2FieldSection, endsStream: Bool) {
         do throws(HTTP2ResponseError) {
-            switch try reader.take(block, endsStream: endsStream) {
+            switch try reader.take(section, endsStream: endsStream) {
             case .interim(let head):
                 exchange?.didReceiveInterim(head)
                 if head.status == 100 { goAhead() }
@@ -203,7 +225,7 @@ extension HTTP2Stream {
                     sending = .abandoned
                 }
                 if endsStream { serverEnds() }
-                heed(exchange?.didReceive(head, bodyLength: length))
+                apply(exchange?.didReceive(head, bodyLength: length))
                 if endsStream { complete(nil) }
             case .trailers(let fields):
                 serverEnds()
@@ -214,28 +236,37 @@ extension HTTP2Stream {
         }
     }
 
-    func receive(_ bytes: ByteBuffer, endsStream: Bool) {
+    /// A part of a DATA frame.
+    ///
+    /// - Parameter endsStream: whether the stream ends with the frame.
+    func receive(_ bytes: borrowing RawSpan, endsStream: Bool) {
         do throws(HTTP2ResponseError) {
-            try reader.takeData(bytes.readableBytes, endsStream: endsStream)
+            try reader.takeData(bytes.byteCount, endsStream: false)
         } catch {
             return isMalformed(error, endsStream)
         }
-        if endsStream { serverEnds() }
-        if isPaused {
-            held.writeImmutableBuffer(bytes)
-        } else if bytes.readableBytes > 0 {
-            deliver(bytes)
+        if isPaused { held.append(bytes) } else { deliver(bytes) }
+    }
+
+    func receiveEndOfFrame(endsStream: Bool) {
+        guard endsStream else {
+            if !isPaused { giveWindowBack() }
+            return
         }
-        if endsStream { complete(nil) }
+        do throws(HTTP2ResponseError) {
+            try reader.takeData(0, endsStream: true)
+        } catch {
+            return isMalformed(error, true)
+        }
+        serverEnds()
+        complete(nil)
     }
 
-    private func deliver(_ bytes: ByteBuffer) {
-        guard let exchange else { return }
-        let flow = unsafe bytes.withUnsafeReadableBytes { unsafe exchange.didLoad(RawSpan(_unsafeBytes: $0)) }
-        heed(flow)
+    private func deliver(_ bytes: borrowing RawSpan) {
+        if let exchange { apply(exchange.didLoad(bytes)) }
     }
 
-    private func heed(_ flow: Flow?) {
+    private func apply(_ flow: Flow?) {
         switch flow {
         case .keepGoing, nil: break
         case .pause: isPaused = exchange != nil
@@ -251,15 +282,22 @@ extension HTTP2Stream {
         fail(error.loadError, fate: .seen)
     }
 
-    /// The protocol's machine refuses what the server sent on the stream, and has reset it.
-    func isViolated(_ error: any Error, _ code: NIOHTTP2.HTTP2ErrorCode?) {
-        leave()
-        let isEarly = reader.isInHead && error is NIOHTTP2Errors.BadStreamStateTransition
-        fail(isEarly ? HTTP2ResponseError(.contentBeforeHead).loadError : .http2(error, code, from: connection.key), fate: .seen)
+    /// Content arrives before the head of the response.
+    func contentIsPremature() {
+        begin()
+        isMalformed(HTTP2ResponseError(.contentBeforeHead), false)
+    }
+
+    /// The server broke a rule of HTTP/2 that ends the stream.
+    ///
+    /// - Parameter resets: whether the stream is still to be reset.
+    func isViolated(_ breach: HTTP2Breach, _ code: HTTP2ErrorCode, resets: Bool) {
+        leave(resetting: resets ? code : nil)
+        fail(.http2(breach, code, from: connection.key), fate: .seen)
     }
 
     /// The server ended the stream before its time.
-    func receiveReset(_ code: NIOHTTP2.HTTP2ErrorCode) {
+    func receiveReset(_ code: HTTP2ErrorCode) {
         leave()
         stopTimer()
         switch code {
@@ -269,14 +307,12 @@ extension HTTP2Stream {
         }
     }
 
-    /// The server may send so many more bytes on the stream.
-    func windowChanged(remaining: Int) {
-        window.note(remaining: remaining)
-        if !isPaused { giveWindowBack() }
-    }
-
+    /// Allows the server to send more, where the exchange takes it.
     private func giveWindowBack() {
-        guard let number, let increment = window.increment(growingWithin: &connection.growthBudget) else { return }
-        connection.send(.windowUpdate(windowSizeIncrement: increment), on: number)
+        guard let number, let session = connection.session else { return }
+        window.note(remaining: session.receiveWindow(of: number) + connection.receiving.unacknowledgedWindow)
+        guard let increment = window.increment(growingWithin: &connection.growthBudget) else { return }
+        session.widenReceiveWindow(of: number, by: increment)
+        connection.flushSoon()
     }
 }

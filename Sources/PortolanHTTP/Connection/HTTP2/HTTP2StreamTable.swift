@@ -9,6 +9,8 @@ struct HTTP2StreamTable {
     /// - Parameter number: higher than any before.
     mutating func append(_ stream: HTTP2Stream, number: Int32) { entries.append((number, stream)) }
 
+    var numbers: [Int32] { entries.map(\.number) }
+
     func find(_ number: Int32) -> HTTP2Stream? {
         index(of: number).map { entries[$0].stream }
     }

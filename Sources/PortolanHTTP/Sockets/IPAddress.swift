@@ -24,6 +24,14 @@ struct IPAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// As RFC 5952 and inet_ntop(3) write it, without brackets.
+    var text: String {
+        var text = [CChar](repeating: 0, count: 64)
+        let isIPv6 = bytes.count == 16
+        guard unsafe inet_ntop(isIPv6 ? AF_INET6 : AF_INET, bytes, &text, socklen_t(text.count)) != nil else { return "an address" }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     /// Whether the first bits are those of the other address, of the same family.
     func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, bits <= bytes.count * 8 else { return false }

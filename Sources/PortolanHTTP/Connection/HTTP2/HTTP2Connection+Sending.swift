@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+extension HTTP2Connection {
+    /// What a connection keeps about bytes that go out.
+    struct Sending {
+        /// What is written at once.
+        static let writeSize = 64 << 10
+        /// How often that is done before others have their turn.
+        static let writesInTurn = 4
+
+        var isBusy = false
+        var isFlushPlanned = false
+        /// Whether bodies wait although the server's window has room: more than control frames is not to leave.
+        var holdsBodies = false
+        /// Streams whose body waits for that.
+        var heldBodies: [Int32] = []
+        /// Empty between two writes.
+        var output: [UInt8] = []
+        /// What is reported once the session may be called again.
+        var reports: [Report] = []
+        /// With which the session has ended the connection.
+        var goAwayCode: HTTP2ErrorCode?
+    }
+
+    enum Report {
+        case body(HTTP2Stream, Int)
+        case requestSent(HTTP2Stream)
+        case bodyFailed(HTTP2Stream)
+        case violated(HTTP2Stream, HTTP2ErrorCode)
+        case notSent(HTTP2Stream, HTTP2LibraryError)
+    }
+
+    /// Frames of all streams that are submitted in one turn leave together, at its end.
+    func flushSoon() {
+        guard !receiving.isBusy, !sending.isFlushPlanned, let loop = transport?.loop else { return }
+        sending.isFlushPlanned = true
+        loop.atEndOfTurn { [self] in
+            sending.isFlushPlanned = false
+            flush()
+        }
+    }
+
+    /// The same, after others have had a turn.
+    private func flushLater() {
+        guard !sending.isFlushPlanned, let loop = transport?.loop else { return }
+        sending.isFlushPlanned = true
+        loop.execute { [connection = TurnBound(self)] in
+            connection.value.sending.isFlushPlanned = false
+            connection.value.flush()
+        }
+    }
+
+    /// Sends what the session has to send, as far as the transport takes it: the rest stays in the session, and bodies are not read.
+    func flush() {
+        guard isActive, !receiving.isBusy, !sending.isBusy else { return }
+        resumeHeldBodies()
+        var writes = 0
+        while isActive, let transport, transport.isWritable {
+            guard writes < Sending.writesInTurn else { return flushLater() }
+            writes += 1
+            let hasWritten = write(to: transport)
+            // A request may be dropped and nothing written.
+            report()
+            guard hasWritten else { break }
+        }
+        endTransport()
+        processHeld()
+    }
+
+    /// - Returns: whether anything was left to send.
+    private func write(to transport: any ByteTransport) -> Bool {
+        guard let session else { return false }
+        sending.isBusy = true
+        // The session calls back: nobody may access `sending` for longer than a statement.
+        var output: [UInt8] = []
+        swap(&output, &sending.output)
+        let error = session.send(into: &output, atMost: Sending.writeSize, for: self)
+        let isEmpty = output.isEmpty
+        if !isEmpty { transport.write(output) }
+        output.removeAll(keepingCapacity: true)
+        swap(&output, &sending.output)
+        sending.isBusy = false
+        if error != nil { end(.other, .internalError) }
+        return !isEmpty
+    }
+
+    /// Sends control frames even where the transport is full, for the session to decide what a violation ends. A peer that reads nothing must not
+    /// keep the streams from failing; the session limits how many control frames wait.
+    func flushViolations() {
+        sending.holdsBodies = true
+        if let transport, isActive, !sending.isBusy {
+            _ = write(to: transport)
+            report()
+        }
+        sending.holdsBodies = false
+        if session?.isTerminating == true { end(.protocolError) }
+        receiving.violations.removeAll()
+    }
+
+    /// The end of the connection.
+    func flushLast() {
+        sending.holdsBodies = true
+        if let transport { _ = write(to: transport) }
+        report()
+    }
+
+    private func resumeHeldBodies() {
+        guard !sending.heldBodies.isEmpty else { return }
+        for number in sending.heldBodies { session?.resumeBody(of: number) }
+        sending.heldBodies.removeAll()
+    }
+
+    private func report() {
+        while !sending.reports.isEmpty {
+            let reports = sending.reports
+            sending.reports.removeAll(keepingCapacity: true)
+            for report in reports {
+                switch report {
+                case .body(let stream, let count): stream.exchange?.didSend(bodyBytes: count)
+                case .requestSent(let stream): stream.exchange?.requestIsSent()
+                case .bodyFailed(let stream): stream.failBody()
+                case .violated(let stream, let code):
+                    stream.isViolated(HTTP2Breach(violation(of: stream.number), code), code, resets: false)
+                case .notSent(let stream, let error): stream.isNotSent(error)
+                }
+            }
+        }
+        if let code = sending.goAwayCode { end(code) }
+    }
+
+    /// nghttp2 has ended the connection.
+    private func end(_ code: HTTP2ErrorCode) {
+        // It decodes no name or value of more than 64 KiB (`NGHTTP2_HD_MAX_NV` in nghttp2_hd.h), which takes several frames.
+        let isTooLong = code == .compressionError && receiving.scanner.isSectionSplit
+        end(isTooLong ? .fieldSectionTooLarge : HTTP2Breach(receiving.violations.last, code), code)
+    }
+
+    private func violation(of number: Int32?) -> HTTP2Violation? { receiving.violations.last { $0.stream == number } }
+}
+
+// MARK: From the session
+
+extension HTTP2Connection: HTTP2SessionDelegate {
+    func didSend(_ frame: HTTP2Frame, _ code: HTTP2ErrorCode?) {
+        switch frame.type {
+        case .goAway:
+            if isActive { sending.goAwayCode = code }
+        case .headers:
+            receiving.flood.didSendRequest()
+            if frame.endsStream, let stream = streams.find(frame.stream) { sending.reports.append(.requestSent(stream)) }
+        case .data:
+            receiving.flood.didSendData(frame.length)
+            guard let stream = streams.find(frame.stream) else { return }
+            stream.didSendBody(frame.length, isLast: frame.endsStream)
+            if frame.length > 0 { sending.reports.append(.body(stream, frame.length)) }
+            if frame.endsStream { sending.reports.append(.requestSent(stream)) }
+        // Streams that we reset have left the table; nghttp2 resets the others.
+        case .resetStream:
+            guard let stream = streams.find(frame.stream) else { return }
+            stream.awaitsReport = true
+            sending.reports.append(stream.bodyFailure != nil ? .bodyFailed(stream) : .violated(stream, code ?? .protocolError))
+        default: break
+        }
+    }
+
+    func didNotSendRequest(on number: Int32, _ error: HTTP2LibraryError) {
+        guard let stream = streams.find(number) else { return }
+        stream.awaitsReport = true
+        sending.reports.append(.notSent(stream, error))
+    }
+
+    func readBody(of number: Int32, into buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
+        guard let stream = streams.find(number) else { return .deferred }
+        guard !sending.holdsBodies else {
+            sending.heldBodies.append(number)
+            return .deferred
+        }
+        return unsafe stream.readBody(into: buffer)
+    }
+}

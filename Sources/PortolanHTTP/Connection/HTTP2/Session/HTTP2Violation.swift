@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CPortolanNGHTTP2
+
+/// A rule that the peer broke, as nghttp2 reports it.
+struct HTTP2Violation: Equatable, Sendable {
+    let error: HTTP2LibraryError
+    /// Of the frame that broke the rule; `nil` where nghttp2 names none.
+    var frameType: HTTP2Frame.FrameType?
+    /// 0 where it is about the connection.
+    var stream: Int32 = 0
+}
+
+/// An error of nghttp2, as far as Portolan distinguishes them.
+enum HTTP2LibraryError: Equatable, Sendable {
+    /// A frame that the protocol forbids.
+    case protocolError
+    case streamClosed
+    case frameSize
+    case flowControl
+    /// A field section that is no HPACK.
+    case headerCompression
+    case tooManyContinuations
+    case tooManySettings
+    /// More frames wait for being sent, in answer to those of the peer, than the library keeps.
+    case flooded
+    /// The first bytes of the peer are no SETTINGS frame.
+    case settingsExpected
+    /// A callback of ours gave up.
+    case callback
+    /// The request comes after the peer's GOAWAY, or after our own.
+    case notStarted
+    case noMemory
+    case other(Int32)
+
+    /// Maps `nghttp2_error`: nghttp2.h, "The error codes used in this library".
+    init(_ code: Int32) {
+        self =
+            switch nghttp2_error(code) {
+            case NGHTTP2_ERR_PROTO, NGHTTP2_ERR_INVALID_STREAM_ID, NGHTTP2_ERR_INVALID_STREAM_STATE, NGHTTP2_ERR_HTTP_HEADER,
+                NGHTTP2_ERR_HTTP_MESSAGING, NGHTTP2_ERR_PUSH_DISABLED, NGHTTP2_ERR_REFUSED_STREAM:
+                .protocolError
+            case NGHTTP2_ERR_STREAM_CLOSED, NGHTTP2_ERR_STREAM_CLOSING, NGHTTP2_ERR_STREAM_SHUT_WR: .streamClosed
+            case NGHTTP2_ERR_FRAME_SIZE_ERROR: .frameSize
+            case NGHTTP2_ERR_FLOW_CONTROL: .flowControl
+            case NGHTTP2_ERR_HEADER_COMP: .headerCompression
+            case NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: .tooManyContinuations
+            case NGHTTP2_ERR_TOO_MANY_SETTINGS, NGHTTP2_ERR_TOO_MANY_INFLIGHT_SETTINGS: .tooManySettings
+            case NGHTTP2_ERR_FLOODED: .flooded
+            case NGHTTP2_ERR_SETTINGS_EXPECTED: .settingsExpected
+            case NGHTTP2_ERR_CALLBACK_FAILURE: .callback
+            case NGHTTP2_ERR_START_STREAM_NOT_ALLOWED, NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE, NGHTTP2_ERR_SESSION_CLOSING: .notStarted
+            case NGHTTP2_ERR_NOMEM: .noMemory
+            default: .other(code)
+            }
+    }
+
+    /// What the peer receives in RST_STREAM or GOAWAY: as nghttp2 decides it (`get_error_code_from_lib_error_code` in nghttp2_session.c).
+    var errorCode: HTTP2ErrorCode {
+        switch self {
+        case .streamClosed: .streamClosed
+        case .frameSize: .frameSizeError
+        case .flowControl: .flowControlError
+        case .headerCompression: .compressionError
+        case .tooManyContinuations, .tooManySettings, .flooded, .callback: .enhanceYourCalm
+        case .noMemory, .other: .internalError
+        case .protocolError, .settingsExpected, .notStarted: .protocolError
+        }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanOpenSSL
+
+/// Reads keys and certificates from memory with OpenSSL. Nobody is asked for a passphrase at a terminal.
+enum KeyReader {
+    /// All certificates of a text in PEM, up to the first that can't be read: `PEM_read_bio_X509(3)`.
+    static func certificates(pem: [UInt8]) -> [Certificate] {
+        unsafe withMemory(pem) { memory in
+            var certificates: [Certificate] = []
+            while let certificate = unsafe PEM_read_bio_X509(memory, nil, noPassphrase, nil) {
+                certificates.append(unsafe Certificate(owning: certificate))
+            }
+            return certificates
+        } ?? []
+    }
+
+    /// `PEM_read_bio_PrivateKey(3)`
+    static func key(pem: [UInt8], passphrase: String?) -> PrivateKey? {
+        unsafe withMemory(pem) { memory in
+            unsafe withPassphrase(passphrase) { context in
+                unsafe PEM_read_bio_PrivateKey(memory, nil, givePassphrase, context)
+            }.map { unsafe PrivateKey(owning: $0) }
+        } ?? nil
+    }
+
+    /// PKCS #8, and the older forms of RSA and EC keys: `d2i_AutoPrivateKey(3)`.
+    static func key(der: [UInt8]) -> PrivateKey? {
+        defer { ERR_clear_error() }
+        return unsafe der.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_AutoPrivateKey(nil, &position, bytes.count)
+        }.map { unsafe PrivateKey(owning: $0) }
+    }
+
+    /// An encrypted PKCS #8: `d2i_PKCS8PrivateKey_bio(3)`.
+    static func key(encrypted der: [UInt8], passphrase: String?) -> PrivateKey? {
+        guard isEncrypted(der), passphrase != nil else { return nil }
+        return unsafe withMemory(der) { memory in
+            unsafe withPassphrase(passphrase) { context in
+                unsafe d2i_PKCS8PrivateKey_bio(memory, nil, givePassphrase, context)
+            }.map { unsafe PrivateKey(owning: $0) }
+        } ?? nil
+    }
+
+    /// Whether it is an EncryptedPrivateKeyInfo (RFC 5958 §3).
+    static func isEncrypted(_ der: [UInt8]) -> Bool {
+        defer { ERR_clear_error() }
+        return unsafe der.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            guard let found = unsafe d2i_X509_SIG(nil, &position, bytes.count) else { return false }
+            unsafe X509_SIG_free(found)
+            return true
+        }
+    }
+
+    fileprivate static func withMemory<Value>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Value) -> Value? {
+        defer { ERR_clear_error() }
+        return unsafe bytes.withUnsafeBytes { bytes in
+            guard let memory = unsafe BIO_new_mem_buf(bytes.baseAddress, CInt(clamping: bytes.count)) else { return nil }
+            defer { unsafe BIO_free(memory) }
+            return unsafe body(memory)
+        }
+    }
+
+    private static func withPassphrase<Value>(_ passphrase: String?, _ body: (UnsafeMutableRawPointer?) -> Value) -> Value {
+        var passphrase = passphrase
+        return unsafe withUnsafeMutablePointer(to: &passphrase) { unsafe body(UnsafeMutableRawPointer($0)) }
+    }
+}
+
+/// `pem_password_cb(3)`: what ``KeyReader`` passes on is an optional string. Without one, or with one that is too long, reading fails.
+private let givePassphrase: @convention(c) (UnsafeMutablePointer<CChar>?, CInt, CInt, UnsafeMutableRawPointer?) -> CInt = {
+    buffer, size, _, context in
+    guard let passphrase = unsafe context?.assumingMemoryBound(to: String?.self).pointee, let buffer = unsafe buffer else { return -1 }
+    let bytes = Array(passphrase.utf8)
+    guard bytes.count <= Int(size) else { return -1 }
+    for (index, byte) in bytes.enumerated() { unsafe buffer[index] = CChar(bitPattern: byte) }
+    return CInt(bytes.count)
+}
+
+private let noPassphrase: @convention(c) (UnsafeMutablePointer<CChar>?, CInt, CInt, UnsafeMutableRawPointer?) -> CInt = { _, _, _, _ in -1 }
+
+/// A PKCS #12 file (RFC 7292).
+@safe
+struct KeyBundle: ~Copyable {
+    private let bundle: OpaquePointer
+
+    /// - Returns: `nil` where the bytes are no such file: `d2i_PKCS12(3)`.
+    init?(_ bytes: [UInt8]) {
+        let found = unsafe bytes.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_PKCS12(nil, &position, bytes.count)
+        }
+        ERR_clear_error()
+        guard let found = unsafe found else { return nil }
+        unsafe bundle = found
+    }
+
+    deinit { unsafe PKCS12_free(bundle) }
+
+    /// - Returns: `nil` where the passphrase is not its own, or there is no key in it: `PKCS12_parse(3)`.
+    func open(passphrase: String?) -> (chain: [Certificate], key: PrivateKey)? {
+        defer { ERR_clear_error() }
+        var (key, certificate, others): (OpaquePointer?, OpaquePointer?, OpaquePointer?) = (nil, nil, nil)
+        guard unsafe PKCS12_parse(bundle, passphrase ?? "", &key, &certificate, &others) == 1 else { return nil }
+        defer { if let others = unsafe others { unsafe portolan_X509_free_all(others) } }
+        let ownKey = unsafe key.map { unsafe PrivateKey(owning: $0) }
+        let own = unsafe certificate.map { unsafe Certificate(owning: $0) }
+        guard let ownKey, let own else { return nil }
+        var chain = [own]
+        if let others = unsafe others {
+            for index in 0..<(unsafe portolan_X509_count(others)) {
+                if let next = unsafe portolan_X509_at(others, index) { chain.append(unsafe Certificate(sharing: next)) }
+            }
+        }
+        return (chain, ownKey)
+    }
+}

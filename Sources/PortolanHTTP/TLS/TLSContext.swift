@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanOpenSSL
+import PortolanCore
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What the TLS sessions of one setting have in common: OpenSSL's `SSL_CTX`. Any thread.
+///
+/// To make one reads the trusted roots, which takes much longer than a handshake: so it is made once and shared.
+@safe
+final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks what sessions share, and nobody changes it after init
+    let context: OpaquePointer
+    /// Shown to servers that want a certificate.
+    let identity: LoadedIdentity?
+    let tickets = TLSTicketCache()
+
+    /// Where trusted roots come from.
+    struct Roots {
+        var certificates: [Certificate] = []
+        /// The system's own.
+        var includesSystem = false
+    }
+
+    /// - Parameter protocols: what ALPN offers (RFC 7301), the best first.
+    /// - Throws: ``LoadError/Code/trustRootsUnusable``, ``LoadError/Code/noResources``
+    init(_ settings: TLSSettings, roots: Roots, protocols: [String], identity: LoadedIdentity?) throws(LoadError) {
+        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
+            throw LoadError(.noResources, message: "OpenSSL made no context: \(TLSError.take()?.words ?? "no reason given")")
+        }
+        unsafe self.context = context
+        self.identity = identity
+        // RFC 8996 deprecates TLS 1.0 and 1.1: their hash functions are below level 2, which asks for 112 bits of security, as RSA of 2048 bits has.
+        unsafe SSL_CTX_set_security_level(context, settings.minimumVersion < .tls12 ? 0 : 2)
+        unsafe portolan_SSL_CTX_set_min_proto_version(context, settings.minimumVersion.number)
+        unsafe portolan_SSL_CTX_set_max_proto_version(context, settings.maximumVersion.number)
+        if settings.minimumVersion < .tls12 { unsafe SSL_CTX_set_cipher_list(context, "DEFAULT:@SECLEVEL=0") }
+        unsafe portolan_SSL_CTX_set_client_options(context)
+        unsafe portolan_SSL_CTX_set_mode(
+            context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
+        unsafe portolan_SSL_CTX_set_read_ahead(context, 1)
+        unsafe SSL_CTX_set_default_read_buffer_len(context, 64 << 10)
+        // A server's chain has a few certificates; OpenSSL refuses a message of more bytes than this.
+        unsafe portolan_SSL_CTX_set_max_cert_list(context, 256 << 10)
+        unsafe TLSSession.setCallbacks(of: context)
+        unsafe portolan_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
+        if KeyLog.shared != nil { unsafe SSL_CTX_set_keylog_callback(context) { _, line in unsafe KeyLog.shared?.append(line) } }
+        let offered = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        unsafe SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count))
+        try trust(roots)
+    }
+
+    deinit { unsafe SSL_CTX_free(context) }
+
+    private func trust(_ roots: Roots) throws(LoadError) {
+        guard let store = unsafe SSL_CTX_get_cert_store(context) else {
+            throw LoadError(.noResources, message: "OpenSSL has no store for certificates")
+        }
+        for certificate in roots.certificates { unsafe X509_STORE_add_cert(store, certificate.x509) }
+        // A root that was named is one, also if somebody else has issued it.
+        if !roots.certificates.isEmpty { unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
+        defer { ERR_clear_error() }
+        guard roots.includesSystem, !trustSystem() else { return }
+        guard roots.certificates.isEmpty else { return }
+        throw LoadError(.trustRootsUnusable, message: "no trust roots can be read", remedy: .nameTrustRoots)
+    }
+
+    /// - Returns: whether there are roots of the system's.
+    private func trustSystem() -> Bool {
+        // Of a folder with hashes OpenSSL reads a certificate when it is needed; a file is read whole, which takes tens of milliseconds.
+        let folders = [unsafe String(cString: X509_get_default_cert_dir()), "/etc/ssl/certs"]
+        for folder in folders where Self.hasHashes(folder) && (unsafe SSL_CTX_load_verify_dir(context, folder)) == 1 { return true }
+        let files = [
+            unsafe String(cString: X509_get_default_cert_file()), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+            "/etc/ssl/cert.pem",
+        ]
+        return files.contains { unsafe SSL_CTX_load_verify_file(context, $0) == 1 }
+    }
+
+    /// Whether c_rehash(1) or `openssl rehash` has made names of hashes there: eight hexadecimal digits, `.` and a number.
+    private static func hasHashes(_ folder: String) -> Bool {
+        guard let stream = unsafe opendir(folder) else { return false }
+        defer { unsafe closedir(stream) }
+        while let entry = unsafe readdir(stream) {
+            let isHash = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { name in
+                unsafe name[8] == UInt8(ascii: ".") && name[..<8].allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
+            }
+            if isHash { return true }
+        }
+        return false
+    }
+}
+
+extension TLSSettings.Version {
+    /// As OpenSSL numbers it.
+    fileprivate var number: CInt {
+        switch self {
+        case .tls10: TLS1_VERSION
+        case .tls11: TLS1_1_VERSION
+        case .tls12: TLS1_2_VERSION
+        case .tls13: TLS1_3_VERSION
+        }
+    }
+}
+
+/// The secrets of sessions, for programs that decipher recorded traffic, in the file that `SSLKEYLOGFILE` names (RFC 9850). Any thread.
+///
+/// Not in a program that runs with more rights than its user has.
+private final class KeyLog: Sendable {
+    static let shared = KeyLog()
+
+    private let descriptor: CInt
+    private let lock = Mutex<Void>(())
+
+    private init?() {
+        guard let path = Variables["SSLKEYLOGFILE"] else { return nil }
+        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { return nil }
+    }
+
+    func append(_ line: UnsafePointer<CChar>?) {
+        guard let line = unsafe line else { return }
+        var bytes = unsafe Array(UnsafeRawBufferPointer(start: line, count: strlen(line)))
+        bytes.append(UInt8(ascii: "\n"))
+        // A line that can't be written is missing there, and harms nobody.
+        lock.withLock { _ in withoutBrokenPipeSignal { _ = unsafe write(descriptor, bytes, bytes.count) } }
+    }
+}

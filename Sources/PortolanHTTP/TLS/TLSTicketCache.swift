@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanOpenSSL
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A session as OpenSSL keeps it (`SSL_SESSION`), freed with the last reference.
+@safe
+final class KeptSession: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nobody changes it
+    let session: OpaquePointer
+
+    /// Takes the reference over.
+    init(owning session: OpaquePointer) { unsafe self.session = session }
+
+    deinit { unsafe SSL_SESSION_free(session) }
+}
+
+/// What a server gave to resume a session (RFC 8446 §2.2), with what was found out about the server then.
+struct TLSTicket: Sendable {
+    let kept: KeptSession
+    /// The chain that the server showed in the handshake, and the verdict on it: a resumed session shows none.
+    let evidence: ServerEvidence
+
+    private var session: OpaquePointer { unsafe kept.session }
+
+    /// Whether it may be used once only, so that nobody can tell that two connections are the same client's (RFC 8446 §C.4).
+    fileprivate var isForOneUse: Bool { unsafe SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION }
+
+    /// - Parameter now: in seconds since 1970.
+    fileprivate func isUsable(at now: Int64) -> Bool {
+        let made = unsafe Int64(SSL_SESSION_get_time(session))
+        let lifetime = unsafe min(Int64(SSL_SESSION_get_timeout(session)), TLSTicketCache.longestLifetime)
+        return unsafe SSL_SESSION_is_resumable(session) == 1 && made <= now && now < made + lifetime && evidence.isValid(at: now)
+    }
+}
+
+/// The tickets of the servers that were asked last. Any thread.
+final class TLSTicketCache: Sendable {
+    /// A server's certificate is looked at again after this time, in seconds, whatever the ticket says.
+    fileprivate static let longestLifetime: Int64 = 24 * 3600
+    private static let (mostServers, mostTickets) = (256, 4)
+
+    private struct State {
+        var tickets: [TLSPeer: [TLSTicket]] = [:]
+        /// The one that was used last at the end.
+        var order: [TLSPeer] = []
+    }
+
+    private let state = Mutex(State())
+
+    func add(_ ticket: TLSTicket, for peer: TLSPeer) {
+        state.withLock { state in
+            state.order.removeAll { $0 == peer }
+            state.order.append(peer)
+            state.tickets[peer, default: []].append(ticket)
+            if let count = state.tickets[peer]?.count, count > Self.mostTickets { state.tickets[peer]?.removeFirst() }
+            guard state.order.count > Self.mostServers else { return }
+            state.tickets[state.order.removeFirst()] = nil
+        }
+    }
+
+    /// The ticket to use next; one for one use is taken out.
+    func ticket(for peer: TLSPeer, now: Int64) -> TLSTicket? {
+        state.withLock { state in
+            while let last = state.tickets[peer]?.last {
+                guard last.isUsable(at: now) else {
+                    state.tickets[peer]?.removeLast()
+                    continue
+                }
+                if last.isForOneUse { state.tickets[peer]?.removeLast() }
+                return last
+            }
+            state.tickets[peer] = nil
+            state.order.removeAll { $0 == peer }
+            return nil
+        }
+    }
+
+    /// The server did not take them, or is trusted no more.
+    func removeAll(for peer: TLSPeer) {
+        state.withLock { state in
+            state.tickets[peer] = nil
+            state.order.removeAll { $0 == peer }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTP
+
+/// What a connection makes of bytes, and what bytes it makes.
+@Suite struct HTTP2BytesTests {
+    private typealias F = ServerFrames
+
+    private static let ok = [(":status", "200")]
+    private static let name = "x-name"
+
+    private static func field(_ value: [UInt8]) throws -> HTTPField {
+        HTTPField(name: try #require(HTTPField.Name(name)), lenientValue: value)
+    }
+
+    // MARK: Fields
+
+    @Test(arguments: [16_000, 20_000, 70_000, 1_000_000]) func largeRequestsTakeSeveralFrames(_ count: Int) throws {
+        let server = try EmbeddedServer()
+        let neighbour = try RecordingExchange()
+        server.start(neighbour)
+        // Huffman coding makes it no smaller.
+        let value = [UInt8](repeating: UInt8(ascii: "~"), count: count)
+        let exchange = try RecordingExchange(fields: HTTPFields([try Self.field(value)]))
+        server.start(exchange)
+        let frames = server.frames.filter { $0.stream == 3 }
+        #expect(frames.map(\.type) == [1] + [UInt8](repeating: 9, count: frames.count - 1))
+        #expect(frames.count == (count + 16_383 + 30) / 16_384 && frames.allSatisfy { $0.payload.count <= 16_384 })
+        _ = try server.fields(stream: 1)
+        // The decoder of the test is nghttp2's, which takes no more than 64 KiB.
+        if count < 65_000 { #expect(try server.fields(stream: 3).last?.value == value) }
+        server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 3, ends: true))
+        #expect(neighbour.events.last == .end && exchange.events.last == .end)
+    }
+
+    @Test func aRequestThatCannotBeSentFailsAlone() throws {
+        let server = try EmbeddedServer()
+        let neighbour = try RecordingExchange()
+        server.start(neighbour)
+        let exchange = try RecordingExchange(fields: HTTPFields([try Self.field([UInt8](repeating: 0x61, count: 17 << 20))]))
+        server.start(exchange)
+        #expect(exchange.error?.code == .badRequest)
+        #expect(exchange.fate == .seen && exchange.endCount == 1)
+        let next = try RecordingExchange()
+        server.start(next)
+        server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 5, ends: true))
+        #expect(neighbour.events.last == .end && next.events.last == .end)
+        #expect(server.connection.room == 100)
+    }
+
+    @Test(arguments: [[0xE9], [0xFF, 0x80], Array("é".utf8), [0x61, 0xE9, 0x20, 0x62]] as [[UInt8]])
+    func fieldValuesAreBytesBothWays(_ value: [UInt8]) throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(fields: HTTPFields([try Self.field(value)]))
+        server.start(exchange)
+        #expect(try server.fields().last?.value == value)
+        server.send(F.section(F.fields(Self.ok) + F.field(Self.name, value), ends: true))
+        let received = unsafe exchange.fields.first { $0.name.rawName == Self.name }?.withUnsafeBytesOfValue { unsafe Array($0) }
+        #expect(received == value)
+    }
+
+    /// HPACK goes on with what the fields that were too many left in its table.
+    @Test func theTableStaysInStepAfterFieldsBeyondALimit() throws {
+        let server = try EmbeddedServer()
+        let (exchange, next) = (try RecordingExchange(), try RecordingExchange())
+        server.start(exchange)
+        server.start(next)
+        let large = (0..<300).flatMap { _ in F.field("a", [UInt8](repeating: 0x62, count: 1000)) }
+        server.send(F.section(F.fields(Self.ok) + large + F.field("x-kept", Array("yes".utf8), isIndexed: true)))
+        #expect(exchange.error?.code == .limitExceeded)
+        #expect(server.resetCode() == 1)
+        server.send(F.frame(1, flags: 5, stream: 3, F.fields(Self.ok) + [0xBE]))
+        #expect(next.fields.first?.name.rawName == "x-kept" && next.fields.first?.value == "yes")
+        #expect(server.isOpen)
+    }
+
+    // MARK: What becomes of a request
+
+    struct Break: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let bytes: [UInt8]
+    }
+
+    private static let breaks = [
+        Break(testDescription: "a head that HPACK can't decode", bytes: F.frame(1, flags: 4, stream: 1, F.fields(ok) + [0x80])),
+        Break(
+            testDescription: "a head without its end", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])),
+        Break(testDescription: "padding beyond the head", bytes: F.frame(1, flags: 12, stream: 1, [9] + F.fields(ok))),
+        Break(testDescription: "padding beyond the content", bytes: F.frame(0, flags: 8, stream: 1, [9, 0x61, 0x62])),
+        Break(testDescription: "a head and a ping of one byte", bytes: F.headers(ok) + F.frame(6, [1])),
+        Break(testDescription: "a ping of one byte", bytes: F.frame(6, [1])),
+        Break(testDescription: "a push", bytes: F.frame(5, flags: 4, stream: 1, F.number(2) + [0x82, 0x87, 0x84])),
+        Break(testDescription: "pings", bytes: [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 3000).flatMap { $0 }),
+        Break(testDescription: "a head without its end, then a refusal", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.reset(7)),
+        Break(testDescription: "a head without its end, then a goodbye", bytes: F.frame(1, stream: 1, F.fields(ok)) + F.goAway(last: 0)),
+    ]
+
+    /// Also the others on the connection: the server may have acted on them.
+    @Test(arguments: breaks) func noRequestIsSentAgainAfterABreach(_ event: Break) throws {
+        let server = try EmbeddedServer()
+        let (exchange, other) = (try RecordingExchange(), try RecordingExchange())
+        server.start(exchange)
+        server.start(other)
+        server.send(event.bytes)
+        server.endConnection()
+        #expect(exchange.fate == .seen && exchange.endCount == 1)
+        #expect(other.endCount == 1)
+    }
+
+    /// From the header of the first frame of a response on.
+    @Test func aRequestWhoseResponseHasBegunIsSeen() throws {
+        let head = F.headers(Self.ok)
+        for count in 9..<head.count {
+            let server = try EmbeddedServer()
+            let exchange = try RecordingExchange()
+            server.start(exchange)
+            server.send(Array(head.prefix(count)))
+            server.endConnection()
+            #expect(exchange.fate == .seen, "\(count) of \(head.count) bytes")
+            #expect(exchange.error?.code == .connectionLost)
+        }
+    }
+
+    // MARK: Output
+
+    @Test func framesOfOneTurnLeaveInOneWrite() throws {
+        let server = try EmbeddedServer()
+        let before = server.transport.writes.count
+        for _ in 0..<20 { server.connection.makeCarrier(for: try RecordingExchange()).start() }
+        #expect(server.transport.writes.count == before)
+        server.read()
+        #expect(server.transport.writes.count == before + 1)
+        #expect(server.frames.count { $0.type == 1 } == 20)
+    }
+
+    @Test func aFullTransportStopsABody() throws {
+        let server = try EmbeddedServer()
+        server.send(F.settings([(4, 1 << 20)]) + F.windowUpdate(1 << 20, stream: 0))
+        let body = [UInt8](repeating: 5, count: 500_000)
+        let exchange = try RecordingExchange(.put, body: .bytes(body))
+        server.transport.isWritable = false
+        server.start(exchange)
+        server.send(F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]))
+        #expect(!server.frames.contains { $0.type == 1 || $0.type == 6 })
+        #expect(exchange.upload?.wasRead == false && exchange.events.isEmpty)
+        server.transport.isWritable = true
+        server.read()
+        #expect(server.body() == body)
+        #expect(exchange.events.last == .requestSent)
+        #expect(server.transport.writes.allSatisfy { $0.count <= HTTP2Connection.Sending.writeSize + 16_393 })
+    }
+
+    /// A server that reads nothing does not keep the loads that it breaks from failing.
+    @Test(arguments: breaks) func aBreachIsSeenWhileTheTransportIsFull(_ event: Break) throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 1, count: 1 << 20)))
+        server.start(exchange)
+        server.transport.isWritable = false
+        server.send(event.bytes)
+        #expect(exchange.fate == .seen && exchange.endCount == 1)
+    }
+
+    @Test func aBodyEndsWithItsLastFrameWhereTheWindowEndsToo() throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 5, count: 65_535)))
+        server.start(exchange)
+        #expect(server.body().count == 65_535)
+        #expect(server.frames.last?.endsStream == true)
+        #expect(exchange.events.last == .requestSent)
+    }
+
+    /// RFC 9218 §2.1: this client sends none of RFC 7540's priorities.
+    @Test func prioritiesOfThePastAreOff() throws {
+        let server = try EmbeddedServer()
+        server.start(try RecordingExchange())
+        let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
+        #expect(stride(from: 0, to: settings.payload.count, by: 6).contains { Array(settings.payload[$0..<$0 + 6]) == [0, 9, 0, 0, 0, 1] })
+        #expect(server.frames.allSatisfy { $0.type != 2 && ($0.type != 1 || $0.flags & 0x20 == 0) })
+    }
+}

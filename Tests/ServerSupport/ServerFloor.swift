@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import PortolanCore
+import Synchronization
+
+/// Whose connections a ``ServerFloor`` accepts. It must not hold the floor.
+protocol ConnectionHost: AnyObject, Sendable {
+    /// - Parameter index: the connection's number, from 0.
+    func didAccept(_ index: Int)
+    /// On the connection's thread. When it returns or throws the connection is closed.
+    func converse(on socket: ServerSocket, _ index: Int) throws
+    func didClose(_ index: Int)
+}
+
+/// What the threads of a server share. They hold it, but not the server, which can so go while they run.
+final class ServerFloor: Sendable {
+    let port: Int
+    private let host: any ConnectionHost
+    private let stop: Descriptor
+    /// Of the connections that are accepted from now on.
+    private let connectionStop: Mutex<Descriptor>
+    private let threads = Mutex(0)
+    /// Open once no thread runs: the first one to start runs until no other is started.
+    private let ended: Gate
+
+    /// - Parameter limit: after so many connections it listens no more, and others are refused.
+    init(on loopback: Loopback, port: Int, for host: any ConnectionHost, accepting limit: Int) throws {
+        let listener = try SystemCalls.boundSocket(loopback, port: port)
+        try SystemCalls.listen(listener, backlog: 4096)
+        self.port = try SystemCalls.port(of: listener)
+        self.host = host
+        stop = try SystemCalls.event()
+        connectionStop = Mutex(try SystemCalls.event())
+        ended = try Gate()
+        try start { [self] in accept(from: listener, atMost: limit) }
+    }
+
+    /// Closes the listener and all connections, and waits until the threads have ended.
+    func close() {
+        signalEnd()
+        _ = SystemCalls.wait(for: [(ended.event, Int32(POLLIN))])
+    }
+
+    /// As ``close()``, but blocks no thread.
+    func end() async throws {
+        signalEnd()
+        try await ended.wait()
+    }
+
+    /// Closes the connections that are there; others may come.
+    func closeConnections() throws {
+        let next = try SystemCalls.event()
+        SystemCalls.signal(
+            connectionStop.withLock { current in
+                defer { current = next }
+                return current
+            })
+    }
+
+    private func signalEnd() {
+        SystemCalls.signal(stop)
+        SystemCalls.signal(connectionStop.withLock { $0 })
+    }
+
+    private func start(_ body: @escaping @Sendable () -> Void) throws {
+        threads.withLock { $0 += 1 }
+        do {
+            try PlatformThread.start { [self] in
+                body()
+                leave()
+            }
+        } catch {
+            leave()
+            throw error
+        }
+    }
+
+    private func leave() {
+        let isLast = threads.withLock {
+            $0 -= 1
+            return $0 == 0
+        }
+        if isLast { ended.open() }
+    }
+
+    private func accept(from listener: Descriptor, atMost limit: Int) {
+        defer { listener.close() }
+        var count = 0
+        while count < limit {
+            let found = SystemCalls.wait(for: [(listener, Int32(POLLIN)), (stop, Int32(POLLIN))])
+            guard found[1] == 0, let accepted = try? SystemCalls.accept(listener) else {
+                if found[1] != 0 { return }
+                continue
+            }
+            let index = count
+            count += 1
+            host.didAccept(index)
+            let socket = ServerSocket(socket: accepted, stop: connectionStop.withLock { $0 })
+            // Where no thread can be had the connection is closed, and the test fails on that.
+            do {
+                try start { [self] in
+                    // The script is over: the peer has gone, or the server goes, or this was its will.
+                    try? host.converse(on: socket, index)
+                    end(socket, index)
+                }
+            } catch {
+                end(socket, index)
+            }
+        }
+    }
+
+    private func end(_ socket: ServerSocket, _ index: Int) {
+        socket.socket.close()
+        host.didClose(index)
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What the bytes of a ``Conversation`` go through.
+protocol Wire {
+    /// - Returns: nothing where the peer sends no more.
+    func receive() throws -> [UInt8]
+    func send(_ bytes: ArraySlice<UInt8>) throws
+    /// The peer reads to the end; it may still send.
+    func endSending() throws
+    /// Does what only TLS can do.
+    func perform(_ step: ScriptedServer.TLSStep) throws
+}
+
+/// Why a conversation goes no further; nobody is told.
+enum ConversationEnd: Error {
+    case peerHasGone, serverIsClosed, scriptCloses
+}
+
+/// A connected socket, whose waits end with its server. As a wire: in clear.
+struct ServerSocket: Wire {
+    let socket: Descriptor
+    /// Readable once the server is closed.
+    let stop: Descriptor
+
+    func wait(for events: Int32) throws { try wait(for: socket, events) }
+
+    func wait(for descriptor: Descriptor, _ events: Int32) throws {
+        let found = SystemCalls.wait(for: [(descriptor, events), (stop, Int32(POLLIN))])
+        if found[1] != 0 { throw ConversationEnd.serverIsClosed }
+    }
+
+    func checkStop() throws {
+        if SystemCalls.wait(for: [(stop, Int32(POLLIN))], milliseconds: 0)[0] != 0 { throw ConversationEnd.serverIsClosed }
+    }
+
+    func receive() throws -> [UInt8] {
+        while true {
+            try wait(for: Int32(POLLIN))
+            if let bytes = try SystemCalls.read(socket) { return bytes }
+        }
+    }
+
+    func send(_ bytes: ArraySlice<UInt8>) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            rest = rest.dropFirst(try SystemCalls.send(rest, to: socket))
+            if !rest.isEmpty { try wait(for: Int32(POLLOUT)) }
+        }
+    }
+
+    func endSending() { SystemCalls.endSending(socket) }
+
+    func perform(_ step: ScriptedServer.TLSStep) throws { throw ServerError("\(step) needs TLS") }
+}
