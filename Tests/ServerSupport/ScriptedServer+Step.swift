@@ -46,11 +46,11 @@ extension ScriptedServer {
         case updateKeys(isRequested: Bool)
         /// A HelloRequest; what the peer answers is read with what it sends.
         case renegotiate
-        /// So many messages NewSessionTicket (RFC 8446 §4.6.1).
+        /// The number of NewSessionTicket messages (RFC 8446 §4.6.1).
         case sendTickets(Int)
         /// From here on no record has more bytes in it; at least 512.
         case limitRecords(Int)
-        /// From here on records are sent in packets of so many bytes.
+        /// From here on records are sent in packets of this many bytes.
         case limitPackets(Int)
         /// Past TLS.
         case sendInClear([UInt8])

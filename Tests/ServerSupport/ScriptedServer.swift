@@ -13,7 +13,7 @@ package final class ScriptedServer: Sendable {
 
     /// - Parameters:
     ///   - port: one that the kernel gives, where it is 0.
-    ///   - limit: after so many connections it listens no more, and others are refused.
+    ///   - limit: after this many connections it stops listening, and others are refused.
     ///   - script: of each connection, by its number from 0.
     package init(on loopback: Loopback = .ipv4, port: Int = 0, accepting limit: Int = .max, script: @escaping Script) throws {
         self.loopback = loopback

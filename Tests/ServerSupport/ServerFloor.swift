@@ -24,7 +24,7 @@ final class ServerFloor: Sendable {
     /// Open once no thread runs: the first one to start runs until no other is started.
     private let ended: Gate
 
-    /// - Parameter limit: after so many connections it listens no more, and others are refused.
+    /// - Parameter limit: after this many connections it stops listening, and others are refused.
     init(on loopback: Loopback, port: Int, for host: any ConnectionHost, accepting limit: Int) throws {
         let listener = try SystemCalls.boundSocket(loopback, port: port)
         try SystemCalls.listen(listener, backlog: 4096)

@@ -13,7 +13,7 @@ protocol Wire {
     func perform(_ step: ScriptedServer.TLSStep) throws
 }
 
-/// Why a conversation goes no further; nobody is told.
+/// Ends a conversation without a report.
 enum ConversationEnd: Error {
     case peerHasGone, serverIsClosed, scriptCloses
 }

@@ -12,7 +12,7 @@ final class Upload {
     private static let filePieceSize = 256 << 10
 
     enum Piece {
-        /// So many.
+        /// The number of bytes read.
         case bytes(Int)
         /// Nothing yet; `whenReady` will be called.
         case wait
