@@ -15,5 +15,8 @@ enum SocketError: Error, Equatable {
         if case .system(let number) = self { LoadError.text(of: number) } else { nil }
     }
 
+    /// Whether the peer said why it ends the connection. That says more than a reset, which may come first where something was written.
+    var isAlert: Bool { if case .tls(let error) = self { error.isAlert } else { false } }
+
     var isSystem: Bool { if case .system = self { true } else { false } }
 }

@@ -36,6 +36,8 @@ struct TLSError: Error, Hashable {
     /// What the peer said as it ended the connection (RFC 8446 §6).
     private var alert: CInt? { library == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : nil }
 
+    var isAlert: Bool { alert != nil }
+
     /// - Parameter start: what failed.
     func error(_ start: String) -> LoadError {
         let words = words

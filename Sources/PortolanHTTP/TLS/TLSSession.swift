@@ -194,6 +194,7 @@ final class TLSSession {
     private func takeFailure() -> SocketError {
         isBroken = true
         let error = TLSError.take()
+        if let error, error.isAlert { return .tls(error) }
         if let carrierFailure { return carrierFailure }
         if carrierHasEnded, error?.isUnexpectedEnd ?? true { return .closedWithoutNotice }
         return error.map { .tls($0) } ?? .closedWithoutNotice

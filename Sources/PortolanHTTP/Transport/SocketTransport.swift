@@ -157,7 +157,7 @@ final class SocketTransport: ByteTransport, PolledSocket {
             isFull = true
             attend()
         case .end: end(failure)
-        case .failed(let error): end(failure ?? error)
+        case .failed(let error): end(error.isAlert ? error : failure ?? error)
         }
     }
 

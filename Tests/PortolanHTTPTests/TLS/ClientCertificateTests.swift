@@ -102,6 +102,54 @@ import Testing
         try await server.stop()
     }
 
+    /// The alert lies in the socket when a request is written, and what is written is answered with a reset: the alert says why.
+    @Test func theAlertWinsOverTheReset() async throws {
+        let server = try await Self.server(.tls13)
+        var configuration = HTTPConfiguration()
+        configuration.tls.verification = .none
+        let secured = SecureContexts(configuration.tls, allowsHTTP2: false)
+        let key = ConnectionKey(isSecure: true, host: "127.0.0.1", port: server.port)
+        let loop = try #require(try SocketLoop.shared.get().first)
+        let opened: TurnBound<OpenConnection> = try await withCheckedContinuation { continuation in
+            loop.execute { [configuration] in
+                let connector = HTTPConnector(configuration, secured: secured, on: loop)
+                // Nobody else keeps it.
+                var attempt: HTTPConnectionAttempt?
+                let new = HTTPConnectionAttempt(key, connector: connector, respondent: nil) { _ in
+                } completion: { result in
+                    withExtendedLifetime(attempt) { continuation.resume(returning: result.map(TurnBound.init)) }
+                    attempt = nil
+                }
+                attempt = new
+                new.start()
+            }
+        }.get()
+        try await server.waitForFailure()
+        try await server.stop()
+        let failure: SocketError? = await withCheckedContinuation { continuation in
+            loop.execute {
+                let transport = opened.value.transport
+                transport.hand(to: EndReceiver { continuation.resume(returning: $0) })
+                // The first one brings the reset, the second one fails.
+                for _ in 0..<2 { transport.write([UInt8](repeating: 1, count: 100)) }
+                #expect(!transport.isWritable)
+            }
+        }
+        #expect(failure?.isAlert == true, "\(String(describing: failure))")
+    }
+
+    /// Hears of the end only.
+    private final class EndReceiver: ByteReceiver {
+        let isIdle = false
+        private let didEnd: (SocketError?) -> Void
+
+        init(_ didEnd: @escaping (SocketError?) -> Void) { self.didEnd = didEnd }
+
+        func didReceive(_ bytes: borrowing RawSpan) {}
+        func transportIsWritable() {}
+        func transportDidEnd(_ failure: SocketError?) { didEnd(failure) }
+    }
+
     @Test func aServerThatIsNotTrustedGetsNoCertificate() async throws {
         for name in ["self", "misnamed"] {
             let server = try await Self.server(isOptional: true, name: name)

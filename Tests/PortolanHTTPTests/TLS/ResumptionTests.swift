@@ -60,7 +60,7 @@ import Testing
         #expect(second.challenges == 1)
         #expect(server.count(.asked) == 1)
         let third = try await loads.load(server.url, answering: .use(.serverTrust))
-        #expect(third.text == "hello")
+        #expect(third.text == "hello" && Self.isResumed(third) == [true])
         try await server.stop()
     }
 

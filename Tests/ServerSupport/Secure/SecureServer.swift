@@ -62,6 +62,13 @@ package final class SecureServer: Sendable {
     package func wait(for event: Event, times: Int = 1) async throws {
         try await host.events.wait { events in events.count { $0 == event } >= times }
     }
+
+    /// Returns when a handshake has failed; the alert has been sent by then.
+    ///
+    /// - Throws: `CancellationError` where the task is cancelled first: a test over its time limit ends.
+    package func waitForFailure() async throws {
+        try await host.events.wait { events in events.contains { if case .failed = $0 { true } else { false } } }
+    }
 }
 
 /// What its connections share.
