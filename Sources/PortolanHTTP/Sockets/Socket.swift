@@ -39,9 +39,6 @@ final class Socket: TLSCarrier {
     /// Ends the connection both ways; the number stays taken.
     func shutDown() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_RDWR)) } }
 
-    /// Sends no more; what the peer sends is still received.
-    func shutDownWriting() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_WR)) } }
-
     /// Begins to connect: connect(2).
     ///
     /// - Returns: 0, `EINPROGRESS`, or why not.

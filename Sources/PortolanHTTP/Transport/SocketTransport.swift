@@ -32,7 +32,6 @@ final class SocketTransport: ByteTransport, PolledSocket {
     private var waiting: (waiter: LoadWaiter, isWriting: Bool)?
     private var isPaused = false
     private var isClosed = false
-    private var endsWriting = false
     /// Why nothing can be written any more; what the peer has sent is read all the same.
     private var failure: SocketError?
 
@@ -210,23 +209,11 @@ final class SocketTransport: ByteTransport, PolledSocket {
         return .full
     }
 
-    /// Sends no more, after all that was written; what the peer sends is still received.
-    func closeWriting() {
-        endsWriting = true
-        if outgoing.isEmpty { endWriting() }
-    }
-
-    private func endWriting() {
-        guard !isClosed, failure == nil else { return }
-        if let session = sessions.last { session.shutDown() } else { socket.shutDownWriting() }
-    }
-
     private func sendKept(hasMore: Bool = false) {
         isFull = false
         guard !outgoing.isEmpty else { return }
         let count = outgoing.withBytes { put($0, hasMore: hasMore) }
         if failure == nil { outgoing.removeFirst(count) } else { outgoing.removeAll() }
-        if endsWriting, outgoing.isEmpty { endWriting() }
     }
 
     /// - Returns: how many bytes were taken; where that are not all, the socket is full, or nothing can be written any more.
