@@ -44,7 +44,7 @@ struct HTTPOptions: ParsableArguments {
     @Option(
         name: [.customShort("x"), .customLong("proxy")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Connect through this proxy, '[http://|socks5://|socks5h://]host[:port]', instead of those that the environment names; '' for none.",
+            "Connect through this proxy, '[http://|https://|socks5://|socks5h://]host[:port]', instead of those that the environment names; '' for none.",
             valueName: "url"))
     var proxy: String?
 
