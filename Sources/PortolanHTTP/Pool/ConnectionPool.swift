@@ -103,7 +103,8 @@ final class ConnectionPool {
             let room = connection.room
             if room <= 1 { origin.ready.removeLast() }
             if room > 0, waiter.isRepeatable || connection.isAlive { return connection }
-            // Its peer has ended it, and nobody was told yet.
+            // Its peer has ended it, and nobody was told yet. One that is not closed must not come up again: it returns with the next room.
+            if room > 1 { origin.ready.removeLast() }
             if connection.idleSince != nil { connection.close() }
         }
         return nil

@@ -204,6 +204,17 @@ import Testing
         #expect(exchange.error?.message == "https://example.org does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
     }
 
+    /// What waits is frames, of a connection in use as of an idle one: its end is told apart.
+    @Test func unreadFramesAreNoSignOfAnEnd() throws {
+        let server = try EmbeddedServer()
+        server.transport.hasUnread = true
+        #expect(server.connection.isAlive)
+        server.start(try RecordingExchange(.post))
+        #expect(server.connection.isAlive)
+        server.endConnection()
+        #expect(!server.connection.isAlive)
+    }
+
     @Test func aLostConnectionSaysWhy() throws {
         let server = try EmbeddedServer()
         let exchange = try RecordingExchange()

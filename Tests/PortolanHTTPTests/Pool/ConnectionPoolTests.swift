@@ -23,6 +23,20 @@ import Testing
         #expect(bench.connector.attempts.count == 1)
     }
 
+    /// One that carries others is neither closed nor looked at again and again.
+    @Test(.timeLimit(.minutes(1))) func aSharedConnectionThatLooksEndedIsPassedOverOnce() throws {
+        let bench = PoolBench()
+        let (first, second) = (FakeWaiter(), FakeWaiter())
+        _ = bench.pool.acquire(key, for: first, priority: .normal)
+        try #require(!bench.connector.attempts.isEmpty)
+        let connection = bench.connector.attempts[0].succeed(capacity: 10)
+        #expect(first.connection === connection)
+        connection.isAlive = false
+        second.isRepeatable = false
+        _ = bench.pool.acquire(key, for: second, priority: .normal)
+        #expect(second.connection == nil && !connection.isClosed)
+    }
+
     @Test func theLatestUsedIsTheNextToBeUsed() throws {
         let bench = PoolBench()
         let waiters = [FakeWaiter(0), FakeWaiter(1)]

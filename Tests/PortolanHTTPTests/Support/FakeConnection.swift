@@ -10,7 +10,7 @@ final class FakeConnection: PooledConnection {
     let key: ConnectionKey
     let isMultiplexed: Bool
     let trust: ServerTrust? = nil
-    let isAlive = true
+    var isAlive = true
     private let pool: ConnectionPool
     private(set) var carried = 0
     private(set) var isClosed = false
@@ -116,7 +116,7 @@ final class FakeWaiter: ConnectionWaiter {
     private(set) var waits: [QueueWait] = []
     private(set) var isQueued = false
     private let served: (FakeWaiter) -> Void
-    let isRepeatable = true
+    var isRepeatable = true
 
     init(_ name: Int = 0, served: @escaping (FakeWaiter) -> Void = { _ in }) {
         self.name = name

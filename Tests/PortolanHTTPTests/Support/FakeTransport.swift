@@ -23,7 +23,9 @@ final class FakeTransport: ByteTransport {
 
     var loop: any SerialLoop { manualLoop }
     var isWatched: Bool { true }
-    var isAlive: Bool { isOpen }
+    /// Whether the peer has sent something that was not delivered yet.
+    var hasUnread = false
+    var isAlive: Bool { isOpen && !hasUnread }
 
     func write(_ bytes: borrowing RawSpan, hasMore: Bool) {
         guard isOpen else { return }

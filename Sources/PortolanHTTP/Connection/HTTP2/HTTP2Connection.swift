@@ -87,7 +87,8 @@ final class HTTP2Connection {
 
 extension HTTP2Connection: PooledConnection {
     var isMultiplexed: Bool { true }
-    var isAlive: Bool { transport?.isAlive == true }
+    /// Bytes that wait are frames, and no sign of an end, which the poller reports.
+    var isAlive: Bool { isActive }
 
     var room: Int {
         guard case .open = state, session != nil else { return 0 }
