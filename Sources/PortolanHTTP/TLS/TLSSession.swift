@@ -92,7 +92,8 @@ final class TLSSession {
         unsafe SSL_set_ex_data(ssl, 0, own)
         unsafe SSL_set_connect_state(ssl)
         if let serverName { unsafe portolan_SSL_set_server_name(ssl, serverName) }
-        if let ticket { unsafe SSL_set_session(ssl, ticket.kept.session) }
+        // OpenSSL takes a reference.
+        if let copy = ticket?.kept.copy() { unsafe SSL_set_session(ssl, copy.session) }
         ERR_clear_error()
     }
 
@@ -140,16 +141,13 @@ final class TLSSession {
         earlyTickets = []
     }
 
-    /// - Returns: whether the reference is the session's now.
-    private func didReceive(ticket: OpaquePointer) -> Bool {
-        guard isKeepingTickets, earlyTickets.count < 4 else { return false }
-        let kept = unsafe KeptSession(owning: ticket)
+    private func didReceive(ticket: OpaquePointer) {
+        guard isKeepingTickets, earlyTickets.count < 4, let kept = unsafe KeptSession(copying: ticket) else { return }
         if let (peer, evidence) = ticketTarget {
             context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer)
         } else {
             earlyTickets.append(kept)
         }
-        return true
     }
 
     // MARK: Bytes
@@ -194,10 +192,17 @@ final class TLSSession {
     private func takeFailure() -> SocketError {
         isBroken = true
         let error = TLSError.take()
-        if let error, error.isAlert { return .tls(error) }
+        if let error, error.isAlert { return fatal(error) }
         if let carrierFailure { return carrierFailure }
         if carrierHasEnded, error?.isUnexpectedEnd ?? true { return .closedWithoutNotice }
-        return error.map { .tls($0) } ?? .closedWithoutNotice
+        return error.map { fatal($0) } ?? .closedWithoutNotice
+    }
+
+    /// A session that ends with a fatal alert, of either side, is not resumed (RFC 5246 §7.2.2).
+    private func fatal(_ error: TLSError) -> SocketError {
+        dropTickets()
+        if let peer = ticketTarget?.peer { context.tickets.removeAll(for: peer) }
+        return .tls(error)
     }
 }
 
@@ -241,7 +246,9 @@ extension TLSSession {
             }, nil)
         unsafe SSL_CTX_sess_set_new_cb(context) { ssl, ticket in
             guard let ssl = unsafe ssl, let ticket = unsafe ticket else { return 0 }
-            return unsafe TLSSession.session(SSL_get_ex_data(ssl, 0))?.didReceive(ticket: ticket) == true ? 1 : 0
+            unsafe TLSSession.session(SSL_get_ex_data(ssl, 0))?.didReceive(ticket: ticket)
+            // The reference stays OpenSSL's: SSL_CTX_sess_set_new_cb(3).
+            return 0
         }
     }
 

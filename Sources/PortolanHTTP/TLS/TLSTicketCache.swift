@@ -14,8 +14,17 @@ import Synchronization
 final class KeptSession: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nobody changes it
     let session: OpaquePointer
 
-    /// Takes the reference over.
-    init(owning session: OpaquePointer) { unsafe self.session = session }
+    /// Copies the session, because OpenSSL marks that of a connection which ends without close_notify as not resumable (`SSL_free(3)`), and RFC 5246
+    /// §7.2.1 no longer asks for that.
+    ///
+    /// - Returns: `nil` where there is no memory.
+    init?(copying session: OpaquePointer) {
+        guard let copy = unsafe SSL_SESSION_dup(session) else { return nil }
+        unsafe self.session = copy
+    }
+
+    /// For a connection of its own, whose end leaves this one as it is.
+    func copy() -> KeptSession? { unsafe KeptSession(copying: session) }
 
     deinit { unsafe SSL_SESSION_free(session) }
 }

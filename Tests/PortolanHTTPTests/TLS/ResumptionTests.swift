@@ -79,4 +79,32 @@ import Testing
         for _ in 0..<2 { #expect(Self.isResumed(try await SecureLoads().load(server.url)) == [false]) }
         try await server.stop()
     }
+
+    /// RFC 5246 §7.2.1: to close without close_notify is no reason to forget the session, as it was in RFC 2246.
+    @Test(arguments: versions) func anEndWithoutCloseNotifyKeepsTheSession(_ version: SecureServer.Settings.Version) async throws {
+        let server = try await SecureServer("good", .cut("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")) {
+            $0.maximumVersion = version
+            $0.ticketCount = 1
+        }
+        let loads = try SecureLoads()
+        for number in 0..<4 {
+            let outcome = try await loads.load(server.url)
+            #expect(outcome.code == .truncated, "\(outcome.text)")
+            #expect(Self.isResumed(outcome) == [number > 0])
+        }
+        try await server.stop()
+    }
+
+    /// RFC 5246 §7.2.2: after a fatal alert, here the client's bad_record_mac, it is not resumed.
+    @Test func aFatalAlertForgetsTheSession() async throws {
+        let forged: [UInt8] = [23, 3, 3, 0, 40] + [UInt8](repeating: 7, count: 40)
+        let server = try await SecureServer("good", .script([.tls(.sendInClear(forged)), .receiveToEnd])) { $0.maximumVersion = .tls12 }
+        let loads = try SecureLoads()
+        for _ in 0..<2 {
+            let outcome = try await loads.load(server.url)
+            #expect(outcome.code == .secureConnectionFailed, "\(outcome.text)")
+            #expect(server.count(.resumed) == 0)
+        }
+        try await server.stop()
+    }
 }
