@@ -67,6 +67,11 @@ static inline int portolan_ERR_reason(unsigned long error) { return ERR_GET_REAS
 static inline int portolan_is_unexpected_eof(unsigned long error) {
     return ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
 }
+/// Whether an algorithm is in no provider that is loaded: EVP_CIPHER_fetch(3).
+static inline int portolan_is_unsupported(unsigned long error) {
+    return ERR_GET_LIB(error) == ERR_LIB_EVP &&
+           (ERR_GET_REASON(error) == ERR_R_UNSUPPORTED || ERR_GET_REASON(error) == EVP_R_UNSUPPORTED_ALGORITHM);
+}
 
 // What the servers of the tests need.
 static inline uint64_t portolan_SSL_OP_NO_TICKET(void) { return SSL_OP_NO_TICKET; }

@@ -43,7 +43,7 @@ struct GetCommand: ParsableCommand {
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
         let session = GetSession()
         try Interruption.observe { session.interrupt($0) }
-        var configuration = http.configuration()
+        var configuration = try http.configuration()
         request.adjust(&configuration)
         var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), tellsLog: output.isVerbose)
         setup.configuration.redirects.limit = request.redirectLimit

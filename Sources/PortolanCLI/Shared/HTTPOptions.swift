@@ -73,17 +73,31 @@ struct HTTPOptions: ParsableArguments {
     }
 
     /// Files are read when the first secure connection is opened.
-    func configuration() -> HTTPConfiguration {
+    ///
+    /// - Throws: where `--cert` is written as for curl.
+    func configuration() throws(Failure) -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
         if let connectTimeout = connectTimeout?.duration { configuration.connections.connectTimeout = connectTimeout }
         if usesHTTP1 { configuration.allowsHTTP2 = false }
         if let authorities { configuration.tls.trustRoots = .only([.file(path: authorities)]) }
         if let certificate {
+            try Self.refusePassphrase(in: certificate)
             configuration.tls.identity = ClientIdentity(certificatePath: certificate, keyPath: key, passphrase: passphrase)
         }
         if trustsEveryServer { configuration.tls.verification = .none }
         if let policy = proxyPolicy { configuration.proxies = policy }
         return configuration
+    }
+
+    /// For curl the passphrase may stand behind the file's name and a colon.
+    private static func refusePassphrase(in path: String) throws(Failure) {
+        guard FileSystem.kind(at: path) == nil else { return }
+        for colon in path.indices where path[colon] == ":" {
+            let file = String(path[..<colon])
+            guard case .regular? = FileSystem.kind(at: file) else { continue }
+            let message = "--cert: there is no file '\(file):…', but there is '\(file)'; give its passphrase with --pass"
+            throw Failure(LoadError(.clientCertificateUnusable, message: message))
+        }
     }
 
     /// `nil`: what the environment says.

@@ -11,6 +11,9 @@ extension LoadError {
         case nameTrustRoots
         case giveClientCertificate
         case changeClientCertificate
+        case nameKeyFile
+        case givePassphrase
+        case checkPassphrase
         case allowTLSVersions
         case useHTTP1
         case giveProxyPassword
@@ -33,6 +36,9 @@ extension LoadError {
             case .nameTrustRoots: "install the system's certificates, or name others (SSL_CERT_FILE, or the trust roots of the settings)"
             case .giveClientCertificate: "give one"
             case .changeClientCertificate: "give another one"
+            case .nameKeyFile: "name the file that has the certificate's own"
+            case .givePassphrase: "give it"
+            case .checkPassphrase: "check it"
             case .allowTLSVersions: "widen them if it must be"
             case .useHTTP1: "ask for HTTP/1.1"
             case .giveProxyPassword: "give the proxy's URL a user and password"

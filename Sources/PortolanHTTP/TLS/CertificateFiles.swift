@@ -21,6 +21,14 @@ enum CertificateFiles {
             }
         }
 
+        /// What a file of them may be written in.
+        fileprivate var formats: String {
+            switch self {
+            case .trustRoot, .trustRootOfEnvironment: "PEM or DER"
+            case .clientCertificate: "PEM, DER or PKCS #12"
+            }
+        }
+
         var code: LoadError.Code {
             switch self {
             case .trustRoot, .trustRootOfEnvironment: .trustRootsUnusable
@@ -43,31 +51,27 @@ enum CertificateFiles {
     }
 
     /// One certificate, DER.
-    ///
-    /// - Parameter name: what the message calls it; its purpose's words without one.
-    static func certificate(_ der: [UInt8], for purpose: Purpose, name: String? = nil) throws(LoadError) -> Certificate {
+    static func certificate(_ der: [UInt8], for purpose: Purpose) throws(LoadError) -> Certificate {
         guard !der.isEmpty, der.count <= limit, let certificate = Certificate(der: der) else {
-            throw unusable(purpose.code, "\(name ?? purpose.words) is no certificate in DER")
+            throw unusable(purpose.code, "\(purpose.words) is no certificate in DER")
         }
         return certificate
     }
 
-    /// - Parameter passphrase: for an encrypted key.
-    static func privateKey(in path: String, passphrase: String?) throws(LoadError) -> PrivateKey {
+    /// - Parameters:
+    ///   - passphrase: for an encrypted key.
+    ///   - hasCertificate: whether the client's certificate was read from that file.
+    static func privateKey(in path: String, passphrase: String?, hasCertificate: Bool) throws(LoadError) -> PrivateKey {
         let bytes = try contents(path, "the private key", .clientCertificateUnusable)
-        guard isPEM(bytes) else { return try privateKey(bytes, "the private key '\(path)'", passphrase: passphrase) }
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard text.contains("PRIVATE KEY-----") else {
-            throw unusable(.clientCertificateUnusable, "'\(path)' has no private key in it; name the file that has")
+        let text = isPEM(bytes) ? String(decoding: bytes, as: UTF8.self) : nil
+        // In DER a file has one thing in it.
+        guard text?.contains("PRIVATE KEY-----") ?? !hasCertificate else {
+            throw LoadError(.clientCertificateUnusable, message: "'\(path)' has no private key in it", remedy: .nameKeyFile)
         }
-        guard let key = KeyReader.key(pem: bytes, passphrase: passphrase) else {
-            throw unusable(
-                .clientCertificateUnusable,
-                text.contains("ENCRYPTED")
-                    ? encrypted("the private key '\(path)'", passphrase)
-                    : "the private key '\(path)' can't be read; it has to be in PEM or DER")
-        }
-        return key
+        guard let text else { return try privateKey(bytes, "the private key '\(path)'", passphrase: passphrase) }
+        if let key = KeyReader.key(pem: bytes, passphrase: passphrase) { return key }
+        if text.contains("ENCRYPTED") { throw encrypted("the private key '\(path)'", passphrase) }
+        throw unusable(.clientCertificateUnusable, "the private key '\(path)' can't be read; it has to be in PEM or DER")
     }
 
     /// - Parameter name: what the message calls it.
@@ -79,25 +83,45 @@ enum CertificateFiles {
         guard KeyReader.isEncrypted(der) else {
             throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM or DER")
         }
-        throw unusable(.clientCertificateUnusable, encrypted(name, passphrase))
+        throw encrypted(name, passphrase)
     }
 
-    private static func encrypted(_ name: String, _ passphrase: String?) -> String {
-        "\(name) is encrypted, and \(passphrase == nil ? "no passphrase was given" : "the passphrase does not open it")"
+    private static func encrypted(_ name: String, _ passphrase: String?) -> LoadError {
+        passphrase == nil
+            ? LoadError(
+                .clientCertificateUnusable, message: "\(name) is encrypted, and no passphrase was given", remedy: .givePassphrase)
+            : LoadError(
+                .clientCertificateUnusable, message: "\(name) is encrypted, and the passphrase does not open it", remedy: .checkPassphrase)
     }
 
     /// Certificates and key of a PKCS #12 file (RFC 7292), the key's own certificate first; `nil` where it is none.
     static func bundle(in path: String, passphrase: String?) throws(LoadError) -> (chain: [Certificate], key: PrivateKey)? {
         let bytes = try contents(path, Purpose.clientCertificate.words, .clientCertificateUnusable)
         guard !isPEM(bytes), let bundle = KeyBundle(bytes) else { return nil }
-        guard let opened = bundle.open(passphrase: passphrase) else {
-            throw unusable(.clientCertificateUnusable, encrypted("the client certificate '\(path)'", passphrase))
+        let name = "the client certificate '\(path)'"
+        do throws(KeyBundle.Fault) { return try bundle.open(passphrase: passphrase) } catch {
+            switch error {
+            case .passphrase: throw encrypted(name, passphrase)
+            case .oldEncryption:
+                throw unusable(
+                    .clientCertificateUnusable,
+                    "\(name) is encrypted in an old way that OpenSSL 3 leaves out, such as RC2; convert it with "
+                        + "'openssl pkcs12 -legacy -in OLD.p12 -out NEW.pem', and use NEW.pem")
+            case .incomplete:
+                throw unusable(.clientCertificateUnusable, "\(name) has to have a certificate and its private key in it, and has not")
+            case .unreadable(let words): throw unusable(.clientCertificateUnusable, "\(name) can't be read: \(words)")
+            }
         }
-        return opened
     }
 
     private static func certificates(in bytes: [UInt8], _ path: String, for purpose: Purpose) throws(LoadError) -> [Certificate] {
-        guard isPEM(bytes) else { return [try certificate(bytes, for: purpose, name: "\(purpose.words) '\(path)'")] }
+        guard isPEM(bytes) else {
+            guard !bytes.isEmpty, let certificate = Certificate(der: bytes) else {
+                let fault = bytes.isEmpty ? "is empty" : "is no certificate that can be read"
+                throw unusable(purpose.code, "\(purpose.words) '\(path)' \(fault); it has to be in \(purpose.formats)")
+            }
+            return [certificate]
+        }
         let certificates = KeyReader.certificates(pem: bytes)
         guard !certificates.isEmpty else {
             throw unusable(purpose.code, "\(purpose.words) '\(path)' has no certificate in PEM that can be read")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolanOpenSSL
+import PortolanCore
 
 /// Reads keys and certificates from memory with OpenSSL. Nobody is asked for a passphrase at a terminal.
 enum KeyReader {
@@ -99,15 +100,26 @@ struct KeyBundle: ~Copyable {
 
     deinit { unsafe PKCS12_free(bundle) }
 
-    /// - Returns: `nil` where the passphrase is not its own, or there is no key in it: `PKCS12_parse(3)`.
-    func open(passphrase: String?) -> (chain: [Certificate], key: PrivateKey)? {
+    /// Why it gives no certificate and key.
+    enum Fault: Error {
+        case passphrase
+        /// One that OpenSSL 3 has in its legacy provider only: OSSL_PROVIDER-legacy(7).
+        case oldEncryption
+        /// Certificate or key is missing.
+        case incomplete
+        /// What OpenSSL says.
+        case unreadable(String)
+    }
+
+    /// `PKCS12_parse(3)`
+    func open(passphrase: String?) throws(Fault) -> (chain: [Certificate], key: PrivateKey) {
         defer { ERR_clear_error() }
         var (key, certificate, others): (OpaquePointer?, OpaquePointer?, OpaquePointer?) = (nil, nil, nil)
-        guard unsafe PKCS12_parse(bundle, passphrase ?? "", &key, &certificate, &others) == 1 else { return nil }
+        guard unsafe PKCS12_parse(bundle, passphrase ?? "", &key, &certificate, &others) == 1 else { throw Self.takeFault() }
         defer { if let others = unsafe others { unsafe portolan_X509_free_all(others) } }
         let ownKey = unsafe key.map { unsafe PrivateKey(owning: $0) }
         let own = unsafe certificate.map { unsafe Certificate(owning: $0) }
-        guard let ownKey, let own else { return nil }
+        guard let ownKey, let own else { throw .incomplete }
         var chain = [own]
         if let others = unsafe others {
             for index in 0..<(unsafe portolan_X509_count(others)) {
@@ -115,5 +127,18 @@ struct KeyBundle: ~Copyable {
             }
         }
         return (chain, ownKey)
+    }
+
+    /// From the calling thread's errors.
+    private static func takeFault() -> Fault {
+        var words = "no reason given"
+        while case let code = ERR_get_error(), code != 0 {
+            switch (portolan_ERR_library(code), portolan_ERR_reason(code)) {
+            case (ERR_LIB_PKCS12, PKCS12_R_MAC_VERIFY_FAILURE): return .passphrase
+            case _ where portolan_is_unsupported(code) == 1: return .oldEncryption
+            default: words = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
+            }
+        }
+        return .unreadable("OpenSSL says '\(DisplayText.line(words))'")
     }
 }

@@ -15,7 +15,7 @@ struct LoadedIdentity: Sendable {
                 (chain, key) = (bundle.chain, bundle.key)
             } else {
                 chain = try CertificateFiles.certificates(from: .file(path: path), for: .clientCertificate)
-                key = try CertificateFiles.privateKey(in: keyPath, passphrase: passphrase)
+                key = try CertificateFiles.privateKey(in: keyPath, passphrase: passphrase, hasCertificate: path == keyPath)
             }
         case .der(let ders, let bytes):
             chain = try ders.map { one throws(LoadError) in try CertificateFiles.certificate(one, for: .clientCertificate) }
@@ -27,7 +27,8 @@ struct LoadedIdentity: Sendable {
         }
         // In a handshake nothing but its failure would show it.
         guard key.belongs(to: own) else {
-            throw CertificateFiles.unusable(.clientCertificateUnusable, "certificate and key do not belong together: \(identity)")
+            throw LoadError(
+                .clientCertificateUnusable, message: "certificate and key do not belong together: \(identity)", remedy: .nameKeyFile)
         }
     }
 }

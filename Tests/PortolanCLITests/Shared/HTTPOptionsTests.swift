@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 import Portolan
+import PortolanTestSupport
 import Testing
 
 @testable import PortolanCLI
@@ -24,6 +26,20 @@ import Testing
         #expect(tls.identity == ClientIdentity(certificatePath: "me.pem", keyPath: "me.key", passphrase: "s3cr3t"))
         #expect(tls.verification == .none)
         #expect(try configuration("-E", "both.pem").tls.identity == ClientIdentity(certificatePath: "both.pem"))
+    }
+
+    /// curl's `--cert FILE:PASSPHRASE`
+    @Test func aPassphraseBehindTheFileIsAnotherOptions() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path(of: "me.p12")
+        #expect(FileManager.default.createFile(atPath: path, contents: nil))
+        let failure = #expect(throws: Failure.self) { try configuration("--cert", "\(path):s3cr3t") }
+        #expect(failure?.status == .badIdentity)
+        #expect(failure?.message == "--cert: there is no file '\(path):…', but there is '\(path)'; give its passphrase with --pass")
+        let odd = folder.path(of: "me.p12:odd")
+        #expect(FileManager.default.createFile(atPath: odd, contents: nil))
+        #expect(try configuration("--cert", odd).tls.identity == ClientIdentity(certificatePath: odd))
+        #expect(try configuration("--cert", "\(folder.path):x").tls.identity != nil, "a folder is no certificate")
     }
 
     @Test func aProxyTakesThePlaceOfTheEnvironments() throws {

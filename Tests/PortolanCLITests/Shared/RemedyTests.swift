@@ -9,8 +9,9 @@ import Testing
 /// What the command's user is told to do is something that the command has.
 @Suite struct RemedyTests {
     private static let remedies: [LoadError.Remedy] = [
-        .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .allowTLSVersions, .useHTTP1,
-        .giveProxyPassword, .raiseConnectTimeout, .raiseTimeout, .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.fieldLine"),
+        .trustCertificate, .trustAuthority, .nameTrustRoots, .giveClientCertificate, .changeClientCertificate, .nameKeyFile,
+        .givePassphrase, .checkPassphrase, .allowTLSVersions, .useHTTP1, .giveProxyPassword, .raiseConnectTimeout, .raiseTimeout,
+        .sendRepeatableBody, .nameProxy, .raiseLimit("HTTPLimits.fieldLine"),
         .raiseDecodingLimit("ContentDecodingLimits.maximumBytes"), .openMoreConnections(orWait: false), .openMoreConnections(orWait: true),
         .shareNoConnection(orWait: false), .shareNoConnection(orWait: true),
     ]

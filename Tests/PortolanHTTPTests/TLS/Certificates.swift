@@ -100,6 +100,9 @@ final class Certificates: Sendable {
         openssl pkcs8 -topk8 -nocrypt -in client.key -outform DER -out client.key.der
         openssl x509 -in client.pem -outform DER -out client.der
         cat client.pem client.key > client-both.pem
+        openssl pkcs12 -export -in client.pem -inkey client.key -passout pass:secret -out client.p12
+        openssl pkcs12 -export -legacy -in client.pem -inkey client.key -passout pass:secret -out client-old.p12
+        openssl pkcs12 -export -nokeys -in client.pem -passout pass:secret -out client-keyless.p12
         openssl pkey -in good.key -pubout -outform DER -out good.spki
         mkdir roots; cp authority.pem stranger.pem roots; echo text > roots/README
         echo text > text.pem; : > empty.pem; printf '0\005abc' > bad.der

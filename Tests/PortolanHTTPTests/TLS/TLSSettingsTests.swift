@@ -52,8 +52,9 @@ import Testing
     }
 
     static let badRoots: [(file: String, words: String)] = [
-        ("missing.pem", "the trust root '"), ("text.pem", "is no certificate in DER"), ("empty.pem", "is no certificate in DER"),
-        ("bad.der", "is no certificate in DER"), ("good.key", "has no certificate in PEM"),
+        ("missing.pem", "the trust root '"), ("text.pem", "is no certificate that can be read; it has to be in PEM or DER"),
+        ("empty.pem", "is empty; it has to be in PEM or DER"), ("bad.der", "is no certificate that can be read"),
+        ("client.p12", "is no certificate that can be read; it has to be in PEM or DER"), ("good.key", "has no certificate in PEM"),
     ]
 
     @Test(arguments: badRoots)
@@ -66,7 +67,15 @@ import Testing
 
     static let badIdentities: [(certificate: String, key: String?, passphrase: String?, words: String)] = [
         ("missing.pem", nil, nil, "missing.pem' can't be read"),
-        ("client.pem", nil, nil, "has no private key in it"),
+        ("text.pem", nil, nil, "text.pem' is no certificate that can be read; it has to be in PEM, DER or PKCS #12"),
+        ("empty.pem", nil, nil, "empty.pem' is empty; it has to be in PEM, DER or PKCS #12"),
+        ("client.pem", nil, nil, "has no private key in it; name the file that has the certificate's own"),
+        ("client.der", nil, nil, "has no private key in it; name the file that has the certificate's own"),
+        ("client.p12", nil, nil, "client.p12' is encrypted, and no passphrase was given; give it"),
+        ("client.p12", nil, "wr0ng!", "client.p12' is encrypted, and the passphrase does not open it; check it"),
+        ("client-old.p12", nil, "wr0ng!", "client-old.p12' is encrypted, and the passphrase does not open it; check it"),
+        ("client-old.p12", nil, "secret", "'openssl pkcs12 -legacy -in OLD.p12 -out NEW.pem'"),
+        ("client-keyless.p12", nil, "secret", "has to have a certificate and its private key in it, and has not"),
         ("client.pem", "missing.key", nil, "missing.key' can't be read"),
         ("client.pem", "text.pem", nil, "can't be read; it has to be in PEM"),
         ("client.pem", "empty.pem", nil, "can't be read; it has to be in PEM"),
@@ -84,7 +93,7 @@ import Testing
         let identity = ClientIdentity(
             certificatePath: certificates.path(certificate), keyPath: key.map(certificates.path), passphrase: passphrase)
         let text = try await Self.text { $0.identity = identity }
-        #expect(text.contains(words))
+        #expect(text.contains(words), "\(text)")
         if let passphrase { #expect(!text.contains(passphrase)) }
     }
 
