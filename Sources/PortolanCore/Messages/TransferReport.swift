@@ -14,6 +14,10 @@ public struct TransferReport: Hashable, Sendable {
     public var tlsVersion: String?
     /// Whether TLS resumed the session of an earlier connection, in which the server's certificates were judged (RFC 8446 §2.2).
     public var isTLSResumed = false
+    /// The version of TLS to an `https:` proxy, as ``tlsVersion``; `nil` where there is none.
+    public var proxyTLSVersion: String?
+    /// As ``isTLSResumed``, of TLS to the proxy.
+    public var isProxyTLSResumed = false
     /// Bytes of the request, head and body, before encryption; in HTTP/2 those of the body and of the fields as text.
     public var bytesSent: Int64 = 0
     /// Bytes of the answer, heads, body as it was coded, and trailers, before decryption; counted as the request's are.

@@ -28,9 +28,17 @@ extension LoadError {
 
     /// The connection ended before the answer did.
     static func cutOff(_ key: ConnectionKey, _ cause: SocketError?) -> LoadError {
-        if let error = alert(from: key.peer, cause) { return error }
+        if let error = alert(from: key.securedPeer, cause) { return error }
         let reason = cause?.reason.map { ": \($0)" } ?? ""
         return LoadError(.connectionLost, message: "the connection to \(key) ended before the answer did\(reason); try again")
+    }
+
+    /// Not a byte was answered to the first request on a connection without TLS: a server that waits for TLS does so.
+    static func endedInClear(_ key: ConnectionKey, _ cause: SocketError?, _ syntax: ResponseSyntaxError) -> LoadError {
+        var error = cause == nil ? syntax.loadError : cutOff(key, cause)
+        let scheme = key.usesAbsoluteForm ? "write https:// as the proxy's scheme" : "use https:"
+        error.message += ", or \(scheme) if that port speaks TLS"
+        return error
     }
 }
 

@@ -18,6 +18,8 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
     private var handshake: TLSHandshake?
     /// Through the proxy, once it was asked.
     private var tunnel: ProxyTunnel?
+    /// How the proxy was made secure, where it was.
+    private var proxyTLS: (version: String?, isResumed: Bool)?
     private(set) var failsOwnerOnly = false
 
     private var deadline: LoadAlarm?
@@ -156,8 +158,12 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
         step = "the TLS handshake with the proxy \(proxy)"
         secure(transport, proxy.peer, offering: .http1, for: nil) { [self] outcome in
             switch outcome {
-            case .secured: openTunnel(through: transport)
-            case .failed(let error), .refused(let error): fail(error.of(proxy))
+            case .secured(_, let version, let isResumed, _):
+                proxyTLS = (version, isResumed)
+                openTunnel(through: transport)
+            // The first says itself whose handshake it was.
+            case .failed(let error): fail(error)
+            case .refused(let error): fail(error.of(proxy))
             }
         }
     }
@@ -228,7 +234,7 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
         guard self.completion != nil else { return }
         do throws(LoadError) {
             let handshake = TLSHandshake(
-                peer, configuration.tls, context: try context.get(), for: owner, showsIdentity: peer == key.peer, on: loop
+                peer, configuration.tls, context: try context.get(), for: owner, showsIdentity: !peer.isProxy, on: loop
             ) { [weak self] in
                 self?.pauseDeadline($0)
             } completion: { [weak self] outcome in
@@ -248,6 +254,8 @@ final class HTTPConnectionAttempt: @unchecked Sendable {  // … because it is t
     private func report(protocol name: String) -> TransferReport {
         var report = TransferReport(networkProtocol: name)
         report.proxy = key.proxy.map { "\($0)" }
+        report.proxyTLSVersion = proxyTLS?.version
+        report.isProxyTLSResumed = proxyTLS?.isResumed == true
         report.remoteAddress = remoteAddress.map { "\($0)" }
         return report
     }

@@ -49,7 +49,7 @@ final class TunnelHandshake: ByteReceiver {
     func transportIsWritable() {}
 
     func transportDidEnd(_ failure: SocketError?) {
-        finish(.failure(failure.map { .negotiating(with: proxy, $0) } ?? negotiation.errorAtEnd))
+        finish(.failure(.negotiating(with: proxy, failure, negotiation.errorAtEnd)))
     }
 
     private var spokeFirst: LoadError {
@@ -65,10 +65,15 @@ final class TunnelHandshake: ByteReceiver {
 
 extension LoadError {
     /// Why a proxy that was connected to could not be asked, or did not answer.
-    static func negotiating(with proxy: Proxy, _ error: SocketError) -> LoadError {
-        var result = connecting(to: proxy.urlHost, port: proxy.port, error).of(proxy)
-        result.code = proxy.failureCode
-        return result
+    ///
+    /// - Parameter end: what it means that the connection has ended.
+    fileprivate static func negotiating(with proxy: Proxy, _ cause: SocketError?, _ end: LoadError) -> LoadError {
+        alert(from: proxy.peer, cause) ?? cause?.reason.map(end.noting) ?? end
+    }
+
+    /// A proxy that was spoken to in clear answered with TLS.
+    static func answeredWithTLS(_ proxy: Proxy) -> LoadError {
+        LoadError(.tunnelFailed, message: "the proxy \(proxy) answers with TLS; write https:// as its scheme")
     }
 }
 

@@ -290,9 +290,16 @@ extension HTTP1Connection {
             }
             return true
         } catch {
-            fail(error.loadError)
+            fail(loadError(error))
             return false
         }
+    }
+
+    private func loadError(_ error: ResponseSyntaxError) -> LoadError {
+        guard error.rule == .securedAnswer else { return error.loadError }
+        if let proxy = key.proxy, key.usesAbsoluteForm { return .answeredWithTLS(proxy) }
+        // What comes out of TLS is another server's TLS: no scheme would help.
+        return key.isSecure ? ResponseSyntaxError(.notHTTP, excerpt: error.excerpt).loadError : error.loadError
     }
 
     private func receiveInterim(_ head: ResponseHead) {
@@ -391,6 +398,7 @@ extension HTTP1Connection: ByteReceiver {
             fail(.cutAtClose(key, failure))
         } catch {
             switch error.rule {
+            case .noResponse where !isReused && receivedBytes == 0 && !key.isSecuredByTLS: fail(.endedInClear(key, failure, error))
             case .noResponse where failure != nil, .cutInHead where failure != nil: fail(.cutOff(key, failure))
             case .cutInBody where failure?.isSystem == true: fail(.cutOff(key, failure))
             default: fail(error.loadError)

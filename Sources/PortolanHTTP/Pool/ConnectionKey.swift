@@ -49,6 +49,12 @@ extension ConnectionKey {
 
     /// The server for TLS: never the proxy.
     var peer: TLSPeer { TLSPeer(host: host, port: port, description: description) }
+
+    /// Whether any of the way is.
+    var isSecuredByTLS: Bool { isSecure || proxy?.isSecure == true }
+
+    /// Who speaks TLS at the other end: the proxy where the origin does not.
+    var securedPeer: TLSPeer { isSecure ? peer : proxy?.peer ?? peer }
 }
 
 extension ConnectionKey: CustomStringConvertible {

@@ -66,13 +66,15 @@ struct ConnectNegotiation: TunnelNegotiation {
     }
 
     private func failure(_ error: ResponseSyntaxError) -> LoadError {
-        LoadError(
+        if error.rule == .securedAnswer { return .answeredWithTLS(proxy) }
+        return LoadError(
             error.rule.code == .limitExceeded ? .limitExceeded : .tunnelFailed, message: "the proxy \(proxy): \(error.description)")
     }
 
     var errorAtEnd: LoadError {
         LoadError(
             .tunnelFailed,
-            message: "the proxy \(proxy) closed the connection when asked for a tunnel to \(target); check that it allows that")
+            message: "the proxy \(proxy) closed the connection when asked for a tunnel to \(target); check that it allows that"
+                + (parser.isAtStart && !proxy.isSecure ? ", or write https:// as its scheme if it speaks TLS" : ""))
     }
 }

@@ -38,7 +38,7 @@ struct Proxy: Hashable, Sendable {
 
 extension Proxy {
     /// The proxy itself, for TLS.
-    var peer: TLSPeer { TLSPeer(host: host, port: port, description: "the proxy \(self)") }
+    var peer: TLSPeer { TLSPeer(host: host, port: port, description: "the proxy \(self)", isProxy: true) }
 }
 
 extension Proxy: CustomStringConvertible {

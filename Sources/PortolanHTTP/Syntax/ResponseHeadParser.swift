@@ -46,11 +46,18 @@ struct ResponseHeadParser: Sendable {
 
     private mutating func nextStatusLine(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> StatusLine? {
         let rest = input.extracting(offset...)
-        guard StatusLine.canContinue(lines.unfinishedCount, with: rest) else { throw ResponseSyntaxError(.notHTTP, rest) }
+        guard StatusLine.canContinue(lines.unfinishedCount, with: rest) else {
+            throw ResponseSyntaxError(lines.unfinishedCount == 0 && rest.startsRecordOfTLS ? .securedAnswer : .notHTTP, rest)
+        }
         switch try lines.next(in: input, from: &offset, atMost: limits.statusLine, orBreak: .statusLineTooLong) {
         case nil: return nil
         case .inInput(let range): return try StatusLine(parsing: input.extracting(range))
         case .assembled(let octets): return try StatusLine(parsing: octets.span)
         }
     }
+}
+
+extension Span<UInt8> {
+    /// Whether it begins as an alert or a message of a handshake does (RFC 8446 §5.1).
+    fileprivate var startsRecordOfTLS: Bool { count >= 2 && (self[0] == 0x15 || self[0] == 0x16) && self[1] == 3 }
 }

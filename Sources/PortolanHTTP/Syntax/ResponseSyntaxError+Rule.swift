@@ -7,6 +7,8 @@ extension ResponseSyntaxError {
     enum Rule: Sendable, Hashable, CaseIterable {
         // The status line
         case notHTTP
+        /// A record of TLS, which a server sends that waits for a ClientHello.
+        case securedAnswer
         case version
         case statusLine
         case statusLineTooLong
@@ -46,7 +48,7 @@ extension ResponseSyntaxError.Rule {
     /// Where the rule stands.
     var section: String {
         switch self {
-        case .notHTTP, .statusLine: "RFC 9112 §4"
+        case .notHTTP, .securedAnswer, .statusLine: "RFC 9112 §4"
         case .version: "RFC 9110 §2.5"
         case .statusLineTooLong, .fieldLineTooLong, .tooManyFields, .fieldSectionTooLarge, .trailerSectionTooLarge: "RFC 9110 §5.4"
         case .blankBeforeFirstField: "RFC 9112 §2.2"
@@ -72,7 +74,8 @@ extension ResponseSyntaxError.Rule {
         case .noResponse: .emptyResponse
         case .cutInHead, .cutInBody: .truncated
         case .unknownCoding: .decodingFailed
-        case .notHTTP, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength,
+        case .notHTTP, .securedAnswer, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue,
+            .contentLength,
             .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedNotLast, .codingParameter, .unrequestedUpgrade, .chunkSize,
             .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
             .badResponse
@@ -83,6 +86,7 @@ extension ResponseSyntaxError.Rule {
     var problem: String {
         switch self {
         case .notHTTP: "the server does not answer in HTTP/1"
+        case .securedAnswer: "the server answers with TLS"
         case .version: "the server answers in a version of HTTP that is not 1.0 or 1.1"
         case .statusLine: "the status line is malformed"
         case .statusLineTooLong: "the status line is too long"
@@ -124,6 +128,7 @@ extension ResponseSyntaxError.Rule {
         case .tooManyInterimResponses: .raise("HTTPLimits.interimResponses")
         case .chunkExtensionsTooLong: .raise("HTTPLimits.chunkExtensions or chunkExtensionsTotal")
         case .notHTTP, .version: .advice("check that host and port are those of an HTTP server")
+        case .securedAnswer: .advice("use https:")
         case .noResponse, .cutInHead, .cutInBody: .advice("load it again")
         case .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength, .contentLengthsDiffer,
             .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade, .chunkSize,

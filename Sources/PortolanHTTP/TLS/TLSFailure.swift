@@ -14,7 +14,7 @@ extension LoadError {
             LoadError(
                 .secureConnectionFailed,
                 message: "\(peer) closed the connection in the TLS handshake; check that it speaks TLS on that port")
-        case .tls(let error): error.error("no secure connection to \(peer)")
+        case .tls(let error): error.error("no secure connection to \(peer)", isOfProxy: peer.isProxy)
         }
     }
 
@@ -23,6 +23,6 @@ extension LoadError {
     /// In TLS 1.3 a server looks at the client's certificate only when the client takes the handshake for done (RFC 8446 §4.4.2.4).
     static func alert(from peer: TLSPeer, _ error: SocketError?) -> LoadError? {
         guard case .tls(let error)? = error else { return nil }
-        return error.error("\(peer) ended the secure connection")
+        return error.error("\(peer) ended the secure connection", isOfProxy: peer.isProxy)
     }
 }

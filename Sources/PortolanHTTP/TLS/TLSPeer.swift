@@ -7,6 +7,7 @@ struct TLSPeer: Hashable, Sendable, CustomStringConvertible {
     let port: Int
     /// The origin, as a message names it.
     let description: String
+    var isProxy = false
 
     var name: ServerName { ServerName(host: host) }
     /// The host, as a message quotes it.

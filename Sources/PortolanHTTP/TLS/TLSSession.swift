@@ -63,6 +63,8 @@ final class TLSSession {
     private var carrierHasEnded = false
     private var trustDecision: Bool?
     private var hasShownIdentity = false
+    /// Whether the server asked for the client's certificate and got none.
+    private var lacksIdentity = false
     private var isBroken = false
 
     /// Tickets that came before it was known what they are worth.
@@ -191,7 +193,8 @@ final class TLSSession {
 
     private func takeFailure() -> SocketError {
         isBroken = true
-        let error = TLSError.take()
+        var error = TLSError.take()
+        error?.lacksClientCertificate = lacksIdentity
         if let error, error.isAlert { return fatal(error) }
         if let carrierFailure { return carrierFailure }
         if carrierHasEnded, error?.isUnexpectedEnd ?? true { return .closedWithoutNotice }
@@ -289,7 +292,10 @@ extension TLSSession {
         guard !hasShownIdentity else { return 1 }
         guard let choice = delegate?.session(self, identityFor: acceptedIssuers) else { return delegate == nil ? 0 : -1 }
         hasShownIdentity = true
-        guard case .show(let identity) = choice, let own = identity.chain.first else { return 1 }
+        guard case .show(let identity) = choice, let own = identity.chain.first else {
+            lacksIdentity = true
+            return 1
+        }
         unsafe SSL_use_certificate(ssl, own.x509)
         unsafe SSL_use_PrivateKey(ssl, identity.key.key)
         for next in identity.chain.dropFirst() { unsafe portolan_SSL_add1_chain_cert(ssl, next.x509) }

@@ -35,6 +35,7 @@ import Testing
             ClientIdentity(certificatePath: certificates.path("client-both.pem")),
             ClientIdentity(
                 certificatePath: certificates.path("client.pem"), keyPath: certificates.path("client-locked.key"), passphrase: "secret"),
+            ClientIdentity(certificatePath: certificates.path("client.p12"), passphrase: "secret"),
             ClientIdentity(certificatePath: certificates.path("client.der"), keyPath: certificates.path("client.key.der")),
             ClientIdentity(chain: [try certificates.der("client")], privateKey: try certificates.bytes("client.key.der")),
         ]
@@ -76,7 +77,8 @@ import Testing
         let server = try await Self.server(version)
         let outcome = try await SecureLoads().load(server.url)
         #expect(outcome.code == .secureConnectionFailed)
-        #expect(outcome.text.contains("client certificate"))
+        #expect(outcome.text.contains("it wants a client certificate, and got none (alert "), "\(outcome.text)")
+        #expect(outcome.delegate.error?.remedy == .giveClientCertificate)
         try await server.stop()
     }
 
@@ -89,6 +91,7 @@ import Testing
         }
         #expect(outcome.code == .secureConnectionFailed)
         #expect(outcome.text.contains("the client certificate"))
+        #expect(outcome.delegate.error?.remedy == .changeClientCertificate, "\(outcome.text)")
         try await server.stop()
     }
 
