@@ -139,7 +139,10 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         let (verdict, answer) = passwords.judge(challenge)
-        tell(task, .challenged(challenge.protectionSpace, failures: challenge.previousFailureCount, verdict))
+        tell(
+            task,
+            .challenged(
+                challenge.protectionSpace, failures: challenge.previousFailureCount, isTrusted: challenge.previousError == nil, verdict))
         if verdict == .refused { _ = stop(for: Failure(PasswordAnswer.refusal(challenge))) }
         challenge.answer(answer)
     }

@@ -26,7 +26,7 @@ final class GetSession: Sendable {
         _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, strays: [PluginProblem],
         trace: TraceFile?
     ) -> Failure? {
-        let observers = command.output.makeObservers(trace)
+        let observers = command.output.makeObservers(trace, checksTrust: !command.http.trustsEveryServer)
         var schedule = command.retries.schedule
         /// When the first try began.
         var start: Duration?

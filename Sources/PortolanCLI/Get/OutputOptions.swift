@@ -118,10 +118,11 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    func makeObservers(_ trace: TraceFile?) -> [any LoadObserver] {
+    /// - Parameter checksTrust: whether servers' certificates are checked.
+    func makeObservers(_ trace: TraceFile?, checksTrust: Bool) -> [any LoadObserver] {
         var observers: [any LoadObserver] = []
         if let trace { observers.append(trace.recorder()) }
-        if isVerbose { observers.append(VerboseLines()) }
+        if isVerbose { observers.append(VerboseLines(checksTrust: checksTrust)) }
         if isJSON { observers.append(EventLines(includesBody: goesToStandardOutput)) }
         let hidesBar = isSilent || isVerbose || ((goesToStandardOutput || isJSON) && Descriptor.standardOutput.isTerminal) || goesToTerminal
         if Descriptor.standardError.isTerminal, !hidesBar { observers.append(ProgressBar(terminal: .standardError)) }

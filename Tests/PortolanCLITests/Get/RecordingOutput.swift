@@ -38,7 +38,7 @@ final class RecordingOutput: BodyOutput, LoadObserver {
         switch event {
         case .started(_, let handler): add("started \(handler ?? "nobody")")
         case .redirected(let request, _): add("redirected \(request.url)")
-        case .challenged(let space, let failures, let verdict): add("challenged \(space.host) \(failures) \(verdict)")
+        case .challenged(let space, let failures, _, let verdict): add("challenged \(space.host) \(failures) \(verdict)")
         case .innerBegan(let inner, let handler): add("inner \(inner.depth) \(inner.url) \(handler ?? "nobody")")
         case .innerEnded(let inner, let bytes, let error): add("innerEnd \(inner.depth) \(inner.url) \(bytes) \(error?.name ?? "whole")")
         case .interim(let response): add("interim \(response.status?.code ?? 0)")

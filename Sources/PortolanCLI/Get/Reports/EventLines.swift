@@ -53,7 +53,7 @@ final class EventLines: LoadObserver {
         switch event {
         case .started(let request, let handler): EventWords.started(request, handler: handler)
         case .redirected(let request, let response): EventWords.redirect(to: request.url, response)
-        case .challenged(let space, let failures, let verdict): challenge(space, failures, verdict)
+        case .challenged(let space, let failures, _, let verdict): challenge(space, failures, verdict)
         case .innerBegan(let inner, let handler):
             [
                 "url": .string(inner.url.redacted), "method": .string(inner.method.rawValue),
@@ -94,7 +94,9 @@ final class EventLines: LoadObserver {
             "protocol": .text(report?.networkProtocol), "tlsVersion": .text(report?.tlsVersion),
             "tlsResumed": report?.tlsVersion == nil ? .null : .bool(report?.isTLSResumed == true),
             "reused": report.map { .bool($0.isReused) } ?? .null, "remoteAddress": .text(report?.remoteAddress),
-            "proxy": .text(report?.proxy), "bytesSent": .count(report?.bytesSent), "bytesReceived": .count(report?.bytesReceived),
+            "proxy": .text(report?.proxy), "proxyTlsVersion": .text(report?.proxyTLSVersion),
+            "proxyTlsResumed": report?.proxyTLSVersion == nil ? .null : .bool(report?.isProxyTLSResumed == true),
+            "bytesSent": .count(report?.bytesSent), "bytesReceived": .count(report?.bytesReceived),
         ]
     }
 

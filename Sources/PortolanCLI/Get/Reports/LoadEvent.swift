@@ -8,7 +8,8 @@ enum LoadEvent: Sendable {
     /// - Parameter handler: who takes the request; `nil` where nobody does.
     case started(Request, handler: String?)
     case redirected(to: Request, Response)
-    case challenged(ProtectionSpace, failures: Int, PasswordAnswer.Verdict)
+    /// - Parameter isTrusted: of a question about a server's trust: what default handling makes of it.
+    case challenged(ProtectionSpace, failures: Int, isTrusted: Bool, PasswordAnswer.Verdict)
     /// - Parameter handler: who takes the inner request.
     case innerBegan(InnerReport, handler: String?)
     case innerEnded(InnerReport, bytes: Int64, LoadError?)

@@ -11,14 +11,15 @@ struct TimingTable {
 
     private static let titles = ["request", "wait", "name", "connect", "TLS", "send", "answer", "body", "total"]
 
-    init(_ metrics: LoadMetrics) {
+    /// - Parameter checksTrust: whether certificates are checked: then a proxy that a request went through is trusted.
+    init(_ metrics: LoadMetrics, checksTrust: Bool = true) {
         let timings = metrics.timings
         let rows = timings.enumerated().map { index, timings in Self.cells(timings, number: index + 1) }
         let widths = Self.titles.indices.map { column in ([Self.titles] + rows).map { $0[column].count }.max() ?? 0 }
         func line(_ cells: [String]) -> String {
             zip(cells, widths).map { String(repeating: " ", count: $1 - $0.count) + $0 }.joined(separator: "  ")
         }
-        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.words($1.report) }
+        lines = [line(Self.titles) + "  (ms)"] + zip(rows, timings).map { line($0) + "  " + Self.words($1.report, checksTrust) }
     }
 
     private static func cells(_ timings: RequestTimings, number: Int) -> [String] {
@@ -29,13 +30,16 @@ struct TimingTable {
         return ["\(number)"] + phases.map { $0?.milliseconds ?? "-" }
     }
 
-    private static func words(_ report: TransferReport?) -> String {
+    private static func words(_ report: TransferReport?, _ checksTrust: Bool) -> String {
         guard let report else { return "cut short" }
         let connection = report.isReused ? "connection used before" : "new connection"
         let tls = report.tlsVersion.map { report.isTLSResumed ? "\($0) resumed" : $0 }
+        let proxyTLS = report.proxyTLSVersion.map {
+            " (\($0)\(report.isProxyTLSResumed ? " resumed" : ""), \(checksTrust ? "trusted" : "not checked"))"
+        }
         let address = report.remoteAddress.map { " to \($0)" } ?? ""
         let words: [String?] = [
-            report.networkProtocol, tls, connection + address, report.proxy.map { "proxy \($0)" },
+            report.networkProtocol, tls, connection + address, report.proxy.map { "proxy \($0)\(proxyTLS ?? "")" },
             "\(report.bytesSent) bytes out", "\(report.bytesReceived) in",
         ]
         return words.compactMap { $0 }.joined(separator: ", ")

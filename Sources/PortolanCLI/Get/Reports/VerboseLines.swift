@@ -6,22 +6,26 @@ import PortolanTrace
 
 /// Tells of a load on standard error, for a person: `*` what happens, `<` what comes.
 final class VerboseLines: LoadObserver {
+    private let checksTrust: Bool
+
+    /// - Parameter checksTrust: whether servers' certificates are checked.
+    init(checksTrust: Bool) { self.checksTrust = checksTrust }
+
     func observe(_ event: LoadEvent, at time: Duration) {
-        for line in Self.lines(for: event.withoutPasswords, at: time) { Diagnostics.write("\(PlainText.line(line))\n") }
+        for line in Self.lines(for: event.withoutPasswords, at: time, checksTrust: checksTrust) {
+            Diagnostics.write("\(PlainText.line(line))\n")
+        }
     }
 
-    static func lines(for event: LoadEvent, at time: Duration) -> [String] {
+    static func lines(for event: LoadEvent, at time: Duration, checksTrust: Bool = true) -> [String] {
         let moment = "\(time.milliseconds) ms"
         return switch event {
         case .started(let request, let handler):
             ["* \(request.method.rawValue) \(request.url.shortDescription)", "* handler: \(handler ?? "none")"]
         case .redirected(let request, let response):
             ["* redirected\(response.status.map { " (\($0.code))" } ?? "") to \(request.url.shortDescription) after \(moment)"]
-        case .challenged(let space, let failures, let verdict):
-            [
-                "* asked for \(space.kindName) by '\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
-                    + ", \(failures) wrong so far: \(words(for: verdict))"
-            ]
+        case .challenged(let space, let failures, let isTrusted, let verdict):
+            ["* \(question(space, failures, checksTrust ? isTrusted : nil)): \(words(for: verdict))"]
         case .innerBegan(let inner, let handler):
             ["* inside, \(inner.depth) deep: \(inner.method.rawValue) \(inner.url.shortDescription), handler: \(handler ?? "none")"]
         case .innerEnded(let inner, let bytes, let error):
@@ -34,10 +38,20 @@ final class VerboseLines: LoadObserver {
         case .trailers(let fields): FieldList(fields).pairs.map { "< \($0.name): \($0.value)" }
         case .sent(let progress): ["* sent \(progress.sent) bytes\(progress.expectedToSend.map { " of \($0)" } ?? "")"]
         case .step(let step): ["* \(step) after \(moment)"]
-        case .metrics(let metrics, _): TimingTable(metrics).lines.map { "* \($0)" }
+        case .metrics(let metrics, _): TimingTable(metrics, checksTrust: checksTrust).lines.map { "* \($0)" }
         case .retrying: []  // told by a warning
         case .finished(let totals): ["* \(totals.bytes) bytes, \(totals.redirects) redirects, finished after \(moment)"]
         case .failed: ["* failed after \(moment)"]
+        }
+    }
+
+    /// - Parameter isTrusted: `nil` where nobody has checked it.
+    private static func question(_ space: ProtectionSpace, _ failures: Int, _ isTrusted: Bool?) -> String {
+        let place = "'\(space.host)'\(space.realm.map { ", realm '\($0)'" } ?? "")"
+        return switch space.kind {
+        case .password: "asked for password by \(place), \(failures) wrong so far"
+        case .clientCertificate: "asked for clientCertificate by \(place)"
+        case .serverTrust: "serverTrust of \(place): \(isTrusted.map { $0 ? "trusted" : "not trusted" } ?? "not checked because of -k")"
         }
     }
 

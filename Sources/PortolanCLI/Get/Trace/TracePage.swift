@@ -44,7 +44,7 @@ enum TracePage {
         case .started(let request, let handler): return ("request", "started, \(request.url.redacted), by \(handler ?? "nobody")", .call)
         case .redirected(let request, let response):
             return ("answer", "redirected (\(response.status?.code ?? 0)) to \(request.url.redacted)", .out)
-        case .challenged(let space, let failures, _):
+        case .challenged(let space, let failures, _, _):
             return ("answer", "asked for a \(space.kindName) by \(space.host)\(failures > 0 ? ", wrong \(failures) times" : "")", .out)
         case .innerBegan(let inner, let handler):
             return ("inner \(inner.depth)", "began, \(inner.url.redacted), by \(handler ?? "nobody")", .call)

@@ -31,10 +31,10 @@ extension LoadEvent {
         switch self {
         case .started(let request, let handler): .started(redaction.request(request), handler: handler)
         case .redirected(let request, let response): .redirected(to: redaction.request(request), redaction.response(response))
-        case .challenged(var space, let failures, let verdict):
+        case .challenged(var space, let failures, let isTrusted, let verdict):
             {
                 space.realm = space.realm.map(redaction.text)
-                return .challenged(space, failures: failures, verdict)
+                return .challenged(space, failures: failures, isTrusted: isTrusted, verdict)
             }()
         case .innerBegan(let inner, let handler): .innerBegan(inner.redacted(by: redaction), handler: handler)
         case .innerEnded(let inner, let bytes, let error):

@@ -33,4 +33,18 @@ import Testing
                 "      3     -     -      1.0    -     -       -     -      -  cut short",
             ])
     }
+
+    @Test func aSecureProxyIsSaidToBeTrusted() throws {
+        for (checksTrust, isResumed, words) in [
+            (true, false, "TLSv1.2, trusted"), (true, true, "TLSv1.2 resumed, trusted"), (false, false, "TLSv1.2, not checked"),
+        ] {
+            var report = TransferReport(networkProtocol: "http/1.1")
+            report.proxy = "https://proxy:443"
+            (report.proxyTLSVersion, report.isProxyTLSResumed) = ("TLSv1.2", isResumed)
+            var metrics = LoadMetrics()
+            metrics.note(report, at: .milliseconds(1))
+            let line = try #require(TimingTable(metrics, checksTrust: checksTrust).lines.last)
+            #expect(line.contains(", proxy https://proxy:443 (\(words)), "), "\(line)")
+        }
+    }
 }
