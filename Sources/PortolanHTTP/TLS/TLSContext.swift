@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPortolanOpenSSL
+import Logging
 import PortolanCore
 import Synchronization
 
@@ -120,7 +121,12 @@ private final class KeyLog: Sendable {
     private init?() {
         guard let path = Variables["SSLKEYLOGFILE"] else { return nil }
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else {
+            // `shared` is made once, so this is said once.
+            let reason = LoadError.text(of: errno)
+            Logger(label: "org.portolan.http").warning("SSLKEYLOGFILE: '\(DisplayText.line(path))' can't be written: \(reason)")
+            return nil
+        }
     }
 
     func append(_ line: UnsafePointer<CChar>?) {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ServerSupport
+import TestThreads
+import Testing
+
+/// What the command says of TLS, and of its environment.
+@Suite(.blocking, .timeLimit(.minutes(2))) struct GetTLSTests {
+    private let program: Program
+    /// Speaks no TLS.
+    private let server: ScriptedServer
+
+    init() throws {
+        program = try Program()
+        server = try ScriptedServer([.receive(1), .send(text: "HTTP/1.1 400 Bad Request\r\n\r\n"), .close])
+    }
+
+    private var secureURL: String { "https://127.0.0.1:\(server.port)/" }
+
+    @Test func aKeyLogThatCanNotBeWrittenIsOneWarning() throws {
+        let variables = ["SSLKEYLOGFILE": "/dev/null/keys"]
+        let outcome = try program.run(["get", "-v", "-x", secureURL, "http://h.test/", "https://h.test/"], with: variables)
+        let warnings = outcome.errors.filter { $0.contains("SSLKEYLOGFILE") }
+        #expect(warnings == ["* warning: SSLKEYLOGFILE: '/dev/null/keys' can't be written: Not a directory"], "\(outcome.errors)")
+        let quiet = try program.run(["get", secureURL], with: variables)
+        #expect(quiet.status == 35 && quiet.errors.count == 1, "\(quiet.errors)")
+    }
+
+    @Test func curlsPassphraseIsNotShown() throws {
+        let file = try program.makeFile("me.p12")
+        let outcome = try program.run("get", "--cert", "\(file.path):s3cr3t", secureURL)
+        #expect(outcome.status == 58 && outcome.errors.count == 1)
+        #expect(outcome.errors.first?.contains("give its passphrase with --pass") == true)
+        #expect(!outcome.errors.joined().contains("s3cr3t"))
+    }
+
+    @Test func junkInPlaceOfACertificateIsNamed() throws {
+        let file = try program.makeFile("junk", "junk")
+        let outcome = try program.run("get", "--cert", file.path, secureURL)
+        let words = "'\(file.path)' is no certificate that can be read; it has to be in PEM, DER or PKCS #12"
+        #expect(outcome.status == 58 && outcome.errors == ["portolan: the client certificate \(words)"], "\(outcome.errors)")
+    }
+}
