@@ -13,6 +13,8 @@ import sys
 import time
 import typing
 
+from .place import Missing
+
 PR_SET_PDEATHSIG = 1
 READY_WITHIN = 30
 
@@ -76,6 +78,9 @@ class Group:
 
         account = {}
         if server.unprivileged and os.geteuid() == 0:
+            shut = self.spot.shut_folder()
+            if shut:
+                raise Missing(f"it runs as nobody, who may not enter {shut}: 'chmod o+x {shut}', or set TMPDIR to another folder")
             account = {"user": "nobody", "group": "nogroup", "extra_groups": []}
         with open(server.log, "ab") as log:
             return subprocess.Popen(

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import socket
+import stat
 import tempfile
 
 PREFIX = "portolan-servers-"
@@ -52,6 +53,11 @@ class Place:
         if os.geteuid() == 0:
             path.chmod(0o777)
         return path
+
+    def shut_folder(self):
+        """The outermost folder on the way here that other users may not enter."""
+        folders = reversed([self.folder, *self.folder.parents])
+        return next((folder for folder in folders if not folder.stat().st_mode & stat.S_IXOTH), None)
 
     def program(self, name):
         path = os.pathsep.join([str(UNPACKED / "usr/sbin"), os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/usr/bin"])
