@@ -81,11 +81,15 @@ let package = Package(
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanCoding", dependencies: ["PortolanCore", "CPortolanZlib", httpTypes], swiftSettings: strict),
+        .target(name: "PortolanHTTPSyntax", dependencies: ["PortolanCore", "PortolanCoding", httpTypes], swiftSettings: strict),
+        .target(
+            name: "PortolanTransport",
+            dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanEpoll", "CPortolanOpenSSL", "CSecureGetenv", httpTypes],
+            swiftSettings: strict),
         .target(
             name: "PortolanHTTP",
             dependencies: [
-                "PortolanCore", "PortolanCoding", "CPortolanEpoll", "CPortolanOpenSSL", "CPortolanNGHTTP2", "CSecureGetenv", httpTypes,
-                logging,
+                "PortolanCore", "PortolanCoding", "PortolanHTTPSyntax", "PortolanTransport", "CPortolanNGHTTP2", httpTypes, logging,
             ],
             swiftSettings: strict),
         .target(
@@ -101,7 +105,8 @@ let package = Package(
         .target(
             name: "Portolan",
             dependencies: [
-                "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanPlugins", httpTypes,
+                "PortolanCore", "PortolanCoding", "PortolanData", "PortolanFile", "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins",
+                "PortolanTransport", httpTypes,
             ],
             swiftSettings: strict),
         // The plugin author's side: it never sees the host.
@@ -112,16 +117,18 @@ let package = Package(
             dependencies: ["PortolanPlugins", "PortolanCore", "PortolanJSON", "CPortolan", "CThreadTrace", httpTypes],
             // Its own tests judge some hundred broken plugins by each check, on all processors: a quarter less of them.
             swiftSettings: hasBenchmarks ? strict + [.unsafeFlags(["-O"])] : strict),
+        // Threads for tests that wait; no product.
+        .target(name: "TestThreads", dependencies: ["PortolanCore"], path: "Tests/TestThreads", swiftSettings: strict),
         // The servers of the tests; no product.
         .systemLibrary(name: "CServerSupport", path: "Tests/CServerSupport"),
         .target(
-            name: "ServerSupport", dependencies: ["PortolanCore", "CServerSupport", "CPortolanOpenSSL"], path: "Tests/ServerSupport",
-            swiftSettings: strict),
-        // Threads for tests that wait; no product.
-        .target(name: "TestThreads", dependencies: ["PortolanCore"], path: "Tests/TestThreads", swiftSettings: strict),
+            name: "ServerSupport",
+            dependencies: ["PortolanCore", "PortolanTestSupport", "TestThreads", "CServerSupport", "CPortolanOpenSSL"],
+            path: "Tests/ServerSupport", swiftSettings: strict),
         // What `make fuzz` runs, for FuzzReplayTests; no product.
         .target(
-            name: "FuzzTargets", dependencies: ["Portolan", "PortolanCoding", "PortolanHTTP", logging], path: "Fuzzing/Targets",
+            name: "FuzzTargets", dependencies: ["Portolan", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", logging],
+            path: "Fuzzing/Targets",
             swiftSettings: strict),
         .executableTarget(
             name: "PortolanCLI",
@@ -148,11 +155,19 @@ let package = Package(
             dependencies: ["PortolanCoding", "PortolanCore", "PortolanTestSupport", "CPortolanZlib", httpTypes],
             swiftSettings: strict),
         .testTarget(
+            name: "PortolanHTTPSyntaxTests", dependencies: ["PortolanHTTPSyntax", "PortolanCoding", "PortolanCore", httpTypes],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PortolanTransportTests",
+            dependencies: [
+                "PortolanTransport", "PortolanHTTPSyntax", "PortolanCore", "ServerSupport", "TestThreads", "CPortolanOpenSSL", httpTypes,
+            ],
+            swiftSettings: strict),
+        .testTarget(
             name: "PortolanHTTPTests",
             dependencies: [
-                "PortolanHTTP", "PortolanCoding", "PortolanCore", "PortolanTestSupport", "TestThreads", "ServerSupport", "CPortolanOpenSSL",
-                "CPortolanNGHTTP2", httpTypes,
-                logging,
+                "PortolanHTTP", "PortolanHTTPSyntax", "PortolanTransport", "PortolanCoding", "PortolanCore", "PortolanTestSupport",
+                "TestThreads", "ServerSupport", "CPortolanOpenSSL", "CPortolanNGHTTP2", httpTypes, logging,
             ], swiftSettings: strict),
         .testTarget(name: "CPortolanTests", dependencies: ["CPortolan"], swiftSettings: strict),
         .testTarget(name: "PortolanBindingTests", dependencies: ["PortolanBinding", "PortolanCore"], swiftSettings: strict),

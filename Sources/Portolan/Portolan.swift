@@ -6,7 +6,9 @@
 import PortolanData
 import PortolanFile
 @_exported public import PortolanHTTP
+@_exported public import PortolanHTTPSyntax
 @_exported public import PortolanPlugins
+@_exported public import PortolanTransport
 
 extension ProtocolRegistry {
     /// The registry of loaders that name no other: the built-in handlers, and in front of them the installed plugins

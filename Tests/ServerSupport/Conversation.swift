@@ -26,6 +26,14 @@ struct Conversation {
         while try receiveMore() {}
     }
 
+    /// Does the steps and leaves the connection as it is.
+    ///
+    /// - Returns: what was received and not asked for by a step.
+    mutating func begin(_ steps: [ScriptedServer.Step]) throws -> [UInt8] {
+        for step in steps { try run(step) }
+        return pending
+    }
+
     private mutating func run(_ step: ScriptedServer.Step) throws {
         switch step {
         case .receiveHead: try receive { Self.length(through: "\r\n\r\n", in: $0) }

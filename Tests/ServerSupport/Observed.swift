@@ -3,7 +3,7 @@
 import Synchronization
 
 /// State that threads change and tests wait for.
-final class Observed<State: Sendable>: Sendable {
+package final class Observed<State: Sendable>: Sendable {
     private struct Waiter {
         let isMet: @Sendable (State) -> Bool
         let continuation: CheckedContinuation<Bool, Never>
@@ -18,13 +18,13 @@ final class Observed<State: Sendable>: Sendable {
 
     private let guarded: Mutex<Guarded>
 
-    init(_ state: State) {
+    package init(_ state: State) {
         guarded = Mutex(Guarded(state: state))
     }
 
-    var state: State { guarded.withLock { $0.state } }
+    package var state: State { guarded.withLock { $0.state } }
 
-    func update<Result>(_ body: (inout sending State) -> sending Result) -> sending Result {
+    package func update<Result>(_ body: (inout sending State) -> sending Result) -> sending Result {
         let (result, met) = guarded.withLock { guarded in
             let result = body(&guarded.state)
             let met = guarded.waiters.filter { $0.value.isMet(guarded.state) }
@@ -36,7 +36,7 @@ final class Observed<State: Sendable>: Sendable {
     }
 
     /// - Throws: `CancellationError` where the task is cancelled first: a test over its time limit ends.
-    func wait(until isMet: @escaping @Sendable (State) -> Bool) async throws {
+    package func wait(until isMet: @escaping @Sendable (State) -> Bool) async throws {
         let number = guarded.withLock { guarded in
             guarded.nextWaiter += 1
             return guarded.nextWaiter

@@ -2,6 +2,7 @@
 
 import Portolan
 @_spi(Fuzzing) import PortolanHTTP
+import PortolanHTTPSyntax
 
 /// A response, read by the parsers of http: it means the same however it comes in pieces, and what ``ResponseReference`` makes of it.
 ///

@@ -2,6 +2,7 @@
 
 import Portolan
 import PortolanHTTP
+import PortolanHTTPSyntax
 
 /// A response taken by the words of RFC 9112, whole and slowly, to compare the parsers with.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
 
 /// What one load and one peer have said to each other about who the load is: decides what is asked of the caller, and what an answer means.
 struct AuthenticationDialogue {

@@ -2,6 +2,8 @@
 
 public import PortolanCoding
 import PortolanCore
+public import PortolanTransport
+public import PortolanHTTPSyntax
 
 /// How `http:` and `https:` loads behave; given to ``HTTPHandler`` and copied there.
 public struct HTTPConfiguration: Sendable {

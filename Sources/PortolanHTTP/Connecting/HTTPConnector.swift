@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
 
-/// Opens connections of all kinds as the configuration says. In the turns of its loop.
+/// Opens connections for a pool, as the configuration says. In the turns of its loop.
 final class HTTPConnector: Connector {
-    let configuration: HTTPConfiguration
-    let secured: SecureContexts
-    let names: NameService
-    let loop: SocketLoop
+    private let configuration: HTTPConfiguration
+    private let connector: ByteConnector
 
-    /// - Parameter secured: shared by the loops.
-    init(_ configuration: HTTPConfiguration, secured: SecureContexts, names: NameService = .shared, on loop: SocketLoop) {
+    init(_ configuration: HTTPConfiguration, over connector: ByteConnector) {
         self.configuration = configuration
-        self.secured = secured
-        self.names = names
-        self.loop = loop
+        self.connector = connector
     }
 
     func offersMultiplexing(for key: ConnectionKey) -> Bool {
@@ -29,30 +25,83 @@ final class HTTPConnector: Connector {
         to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionWaiter,
         completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
     ) -> any ConnectionAttempt {
-        HTTPConnectionAttempt(key, connector: self, respondent: owner) { [weak owner] step in
+        connector.attempt(to: key.endpoint(allowsHTTP2: configuration.allowsHTTP2), for: owner) { [weak owner] step in
             owner?.didReach(step)
         } completion: { [configuration] result in
-            completion(result.map { opened in opened.connection(key, configuration, in: pool) })
+            completion(
+                result.flatMap { opened in
+                    do throws(LoadError) {
+                        return .success(try opened.connection(key, configuration, in: pool))
+                    } catch {
+                        return .failure(error)
+                    }
+                })
         }
     }
 }
 
-extension HTTPConnectionAttempt: ConnectionAttempt {}
+extension ByteConnectionAttempt: ConnectionAttempt {}
+
+extension HTTPConfiguration {
+    var transport: TransportConfiguration {
+        var transport = TransportConfiguration()
+        transport.connectTimeout = connections.connectTimeout
+        transport.tls = tls
+        transport.readSize = receiveBufferSize
+        transport.userAgent = userAgent
+        transport.limits = limits
+        return transport
+    }
+}
+
+extension ConnectionKey {
+    fileprivate func endpoint(allowsHTTP2: Bool) -> Endpoint {
+        Endpoint(peer, through: proxy, usesTunnel: !usesAbsoluteForm, applicationProtocols: isSecure ? protocols(allowsHTTP2) : nil)
+    }
+
+    /// What ALPN offers (RFC 7301), the best first.
+    private func protocols(_ allowsHTTP2: Bool) -> [String] {
+        switch version {
+        case .http1: ["http/1.1"]
+        case .http2: ["h2"]
+        case nil: allowsHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
+        }
+    }
+}
 
 extension OpenConnection {
     /// The connection is the pool's from here on.
-    fileprivate func connection(_ key: ConnectionKey, _ configuration: HTTPConfiguration, in pool: ConnectionPool) -> any PooledConnection {
+    fileprivate func connection(
+        _ key: ConnectionKey, _ configuration: HTTPConfiguration, in pool: ConnectionPool
+    ) throws(LoadError) -> any PooledConnection {
+        if key.isSecure, key.version == .http2, security?.applicationProtocol != "h2" {
+            transport.close()
+            throw LoadError(.cannotConnect, message: "\(key) does not offer HTTP/2", remedy: .useHTTP1)
+        }
+        let report = report(for: key)
         switch report.networkProtocol {
         case "h2", "h2c":
-            let connection = HTTP2Connection(key: key, configuration: configuration, report: report, trust: trust)
+            let connection = HTTP2Connection(key: key, configuration: configuration, report: report, trust: security?.trust)
             transport.hand(to: connection)
             connection.join(pool, over: transport)
             return connection
         default:
-            let connection = HTTP1Connection(key: key, configuration: configuration, report: report, trust: trust)
+            let connection = HTTP1Connection(key: key, configuration: configuration, report: report, trust: security?.trust)
             transport.hand(to: connection)
             connection.join(pool, over: transport)
             return connection
         }
+    }
+
+    private func report(for key: ConnectionKey) -> TransferReport {
+        let negotiated = key.isSecure ? security?.applicationProtocol ?? "http/1.1" : key.version == .http2 ? "h2c" : "http/1.1"
+        var report = TransferReport(networkProtocol: negotiated)
+        report.proxy = key.proxy.map { "\($0)" }
+        report.proxyTLSVersion = proxySecurity?.version
+        report.isProxyTLSResumed = proxySecurity?.isResumed == true
+        report.remoteAddress = remoteAddress
+        report.tlsVersion = security?.version
+        report.isTLSResumed = security?.isResumed == true
+        return report
     }
 }

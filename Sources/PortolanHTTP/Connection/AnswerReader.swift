@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import PortolanHTTPSyntax
 
 /// Reads the answers on an HTTP/1.1 connection, one after the other: decides of each run of bytes what it is.
 ///

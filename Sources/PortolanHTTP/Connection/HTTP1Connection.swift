@@ -2,6 +2,8 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanTransport
+import PortolanHTTPSyntax
 
 /// An HTTP/1.1 connection: carries one exchange after the other. In the turns of its loop only.
 ///

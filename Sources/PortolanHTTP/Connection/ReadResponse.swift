@@ -2,6 +2,7 @@
 
 public import HTTPTypes
 public import PortolanCore
+public import PortolanHTTPSyntax
 
 /// A response in memory, read as a connection reads it: for tests and fuzzers, which have no connection.
 @_spi(Fuzzing) public struct ReadResponse: Equatable {

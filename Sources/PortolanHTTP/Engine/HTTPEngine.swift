@@ -2,6 +2,7 @@
 
 import PortolanCore
 import Synchronization
+import PortolanTransport
 
 /// The threads and connections of one handler; made when the first load needs them. Any thread.
 final class HTTPEngine: Sendable {
@@ -27,14 +28,15 @@ final class HTTPEngine: Sendable {
     init(_ configuration: HTTPConfiguration) throws(LoadError) {
         self.configuration = configuration
         proxies = ProxySelection(configuration.proxies)
-        let secured = SecureContexts(configuration.tls, allowsHTTP2: configuration.allowsHTTP2)
+        let transport = configuration.transport
+        let contexts = SecureContexts(transport.tls)
         let loops = try SocketLoop.shared.get()
         let lanes = loops.prefix(max(1, configuration.threadCount ?? loops.count)).map { Lane($0) }
         self.lanes = lanes
         let budget = ConnectionBudget(configuration.connections.total)
         for lane in lanes {
             let others = lanes.filter { $0 !== lane }.map(WeakLane.init)
-            let connector = HTTPConnector(configuration, secured: secured, on: lane.loop)
+            let connector = HTTPConnector(configuration, over: ByteConnector(transport, contexts: contexts, on: lane.loop))
             lane.pool = ConnectionPool(on: lane.loop, limits: configuration.connections, budget: budget, connector: connector) {
                 for lane in others.compactMap(\.lane) {
                     lane.loop.execute { lane.pool?.closeOneIdle() }

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanTransport
 
 extension OutgoingRequest {
     /// Sets what the proxy is to know, and only where the proxy is who reads the request: the caller's own `Proxy-Authorization` goes to a

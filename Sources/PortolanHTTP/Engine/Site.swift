@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCore
 import Synchronization
+import PortolanHTTPSyntax
 
 /// An origin, with what is the same for all plain requests to it: those without a body, and without a word of the caller's but the URL.
 final class Site: Sendable {

@@ -2,6 +2,8 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanTransport
+import PortolanHTTPSyntax
 
 /// One request and its answer, as the connection that carries it sees it: the load's side.
 ///

@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCoding
 import PortolanCore
+import PortolanHTTPSyntax
 
 /// A request with everything that is sent of it decided but the form, which differs between the versions of HTTP.
 struct OutgoingRequest: Sendable {

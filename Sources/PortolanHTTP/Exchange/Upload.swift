@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
 
 /// The body of a request while it is sent: reads as much as a connection takes. On one event loop.
 @safe

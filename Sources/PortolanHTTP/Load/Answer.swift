@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanHTTPSyntax
 
 /// The head of an answer, as it came and as the caller gets it.
 struct Answer {

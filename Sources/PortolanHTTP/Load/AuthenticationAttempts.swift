@@ -2,6 +2,8 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanTransport
+import PortolanHTTPSyntax
 
 /// Who a load has said that it is: to the origin, and to the proxy. The two never hear what was meant for the other.
 struct AuthenticationAttempts {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import PortolanHTTPSyntax
+
 /// The name under which a server proposes to save a response.
 ///
 /// Read as browsers do, which is laxer than the grammar: a value that is neither a token nor in quotes reaches to the next semicolon, and a

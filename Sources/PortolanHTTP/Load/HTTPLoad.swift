@@ -3,6 +3,8 @@
 import HTTPTypes
 import PortolanCoding
 import PortolanCore
+import PortolanTransport
+import PortolanHTTPSyntax
 
 /// One load of an `http:` or `https:` URL: gets a connection, has it carry the request, and tells the client what comes.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
 
 /// Which connections can serve a request: those with the same key.
 struct ConnectionKey: Hashable, Sendable {

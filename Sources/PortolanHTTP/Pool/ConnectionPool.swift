@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
 
 /// The connections of one loop, and the loads that wait for one. In its turns only, so it needs no lock.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
 
 /// Loads that wait for a connection: higher priority first, then those that were passed over before, then first come, first served.
 struct WaitingLoads {

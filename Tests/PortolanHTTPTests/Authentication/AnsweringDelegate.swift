@@ -2,6 +2,7 @@
 
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import Synchronization
 
 /// Answers each challenge as the test says, and keeps what was asked.

@@ -4,6 +4,8 @@ import PortolanCore
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
+@testable import PortolanHTTPSyntax
 
 @Suite("What is asked, and what an answer means")
 struct AuthenticationDialogueTests {

@@ -9,6 +9,7 @@ import ServerSupport
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// HTTP/1.1 connections over real sockets, to a server that does as the test says.
 @Suite("HTTP/1.1 connections", .timeLimit(.minutes(10)))

@@ -2,6 +2,7 @@
 
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import PortolanTestSupport
 import ServerSupport
 import Synchronization

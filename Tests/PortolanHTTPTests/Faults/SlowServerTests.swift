@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import PortolanTestSupport
 import ServerSupport
 import Testing

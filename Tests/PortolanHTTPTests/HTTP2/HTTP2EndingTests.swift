@@ -6,6 +6,7 @@ import PortolanCore
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 @Suite struct HTTP2EndingTests {
     private static let ok = [(":status", "200")]

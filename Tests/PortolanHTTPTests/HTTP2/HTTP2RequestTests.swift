@@ -5,6 +5,7 @@ import PortolanCore
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 @Suite struct HTTP2RequestTests {
     private func sent(_ exchange: RecordingExchange) throws -> [String] {

@@ -4,6 +4,7 @@ import HTTPTypes
 import PortolanCore
 
 @_spi(Fuzzing) @testable import PortolanHTTP
+@testable import PortolanHTTPSyntax
 
 /// An exchange that writes down what it is told, and answers as the test says. On the thread of the test.
 final class RecordingExchange: Exchange {

@@ -5,6 +5,7 @@ import PortolanCore
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanHTTPSyntax
 
 @Suite struct ContentDispositionTests {
     private static func name(_ text: String) -> String? { ContentDisposition(parsing: Array(text.utf8))?.filename }

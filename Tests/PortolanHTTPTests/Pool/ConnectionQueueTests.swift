@@ -6,6 +6,7 @@ import Testing
 
 @testable import PortolanCore
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// Loads that wait for a connection to become free, on a clock that stands still until the test moves it.
 @Suite("Loads that wait for a connection", .timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import ServerSupport
 import Testing
 

@@ -3,6 +3,7 @@
 import HTTPTypes
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import ServerSupport
 import Testing
 

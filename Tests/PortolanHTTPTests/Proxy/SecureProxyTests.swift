@@ -7,6 +7,7 @@ import ServerSupport
 import Testing
 
 @testable import PortolanHTTP
+import PortolanTransport
 
 /// Proxies that speak TLS, and what is said where one side does and the other does not.
 @Suite("https: proxies", .timeLimit(.minutes(10))) struct SecureProxyTests {

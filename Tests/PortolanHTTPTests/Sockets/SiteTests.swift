@@ -7,6 +7,7 @@ import ServerSupport
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// What plain requests to an origin share, and what never is.
 @Suite("Sites", .timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import PortolanCore
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// A connection that carries what it is given until the test lets it go.
 final class FakeConnection: PooledConnection {

@@ -3,6 +3,7 @@
 import PortolanCore
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// A transport in memory: the test is its other end.
 final class FakeTransport: ByteTransport {
@@ -35,6 +36,7 @@ final class FakeTransport: ByteTransport {
     func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer { .unable }
     func promiseCarrier() {}
     func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
+    func finishWriting() { isWritable = false }
     func pause() {}
     func resume() {}
 

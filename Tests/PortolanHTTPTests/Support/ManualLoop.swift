@@ -3,6 +3,7 @@
 import PortolanCore
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// A loop whose turns and time the test gives, in one thread.
 final class ManualLoop: SerialLoop, @unchecked Sendable {  // … because one thread of a test touches it

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import PortolanCore
 @_spi(Fuzzing) import PortolanHTTP
+import PortolanHTTPSyntax
 import Testing
 
 /// Each response of the table, however it comes in pieces, cut anywhere, and with another one behind it.
 @Suite(.timeLimit(.minutes(10))) struct ResponseTableTests {
     private static let small = ResponseTable.all.filter { $0.bytes.count <= 300 }
+
+    /// A user's limits may be anything.
+    @Test(arguments: [Int.min, -1, 0, 1, Int.max]) func anyLimitIsTaken(_ limit: Int) {
+        var limits = HTTPLimits()
+        (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (limit, limit, limit)
+        (limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (limit, limit, limit)
+        let bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n c\r\n\r\n0001;a\r\nx\r\n0\r\nA: b\r\n\r\n".latin1
+        for pieces in [[bytes[...]], bytes.indices.map { bytes[$0...$0] }] {
+            let status = (try? ReadResponse(pieces, method: .get, limits: limits))?.status
+            #expect(status == (limit == Int.max ? 200 : nil))
+        }
+    }
 
     @Test(arguments: ResponseTable.all) func isReadWhole(_ row: ResponseCase) {
         expect(row, result(row, [row.bytes[...]]))

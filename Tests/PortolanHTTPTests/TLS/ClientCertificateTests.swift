@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// Who the client is: by its settings, and as a load answers.
 @Suite(.timeLimit(.minutes(10))) struct ClientCertificateTests {
@@ -108,17 +109,17 @@ import Testing
     /// The alert lies in the socket when a request is written, and what is written is answered with a reset: the alert says why.
     @Test func theAlertWinsOverTheReset() async throws {
         let server = try await Self.server(.tls13)
-        var configuration = HTTPConfiguration()
+        var configuration = TransportConfiguration()
         configuration.tls.verification = .none
-        let secured = SecureContexts(configuration.tls, allowsHTTP2: false)
-        let key = ConnectionKey(isSecure: true, host: "127.0.0.1", port: server.port)
+        let endpoint = Endpoint(
+            TLSPeer(host: "127.0.0.1", port: server.port, description: "the server"), applicationProtocols: ["http/1.1"])
         let loop = try #require(try SocketLoop.shared.get().first)
         let opened: TurnBound<OpenConnection> = try await withCheckedContinuation { continuation in
             loop.execute { [configuration] in
-                let connector = HTTPConnector(configuration, secured: secured, on: loop)
+                let connector = ByteConnector(configuration, contexts: SecureContexts(configuration.tls), on: loop)
                 // Nobody else keeps it.
-                var attempt: HTTPConnectionAttempt?
-                let new = HTTPConnectionAttempt(key, connector: connector, respondent: nil) { _ in
+                var attempt: ByteConnectionAttempt?
+                let new = connector.attempt(to: endpoint, for: nil) { _ in
                 } completion: { result in
                     withExtendedLifetime(attempt) { continuation.resume(returning: result.map(TurnBound.init)) }
                     attempt = nil

@@ -6,6 +6,7 @@ import ServerSupport
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// Handshakes that fail, and what is said of them; versions and names.
 @Suite(.timeLimit(.minutes(10))) struct HandshakeTests {

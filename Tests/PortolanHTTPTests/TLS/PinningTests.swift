@@ -3,6 +3,7 @@
 import Foundation
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import PortolanTestSupport
 import ServerSupport
 import Synchronization

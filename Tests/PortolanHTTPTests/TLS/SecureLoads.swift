@@ -3,7 +3,9 @@
 import HTTPTypes
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import PortolanTestSupport
+import ServerSupport
 
 /// A loader with one `https:` handler of its own, which trusts the tests' authority.
 struct SecureLoads {

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// Whether a server is trusted: by default, and as a load answers.
 @Suite(.timeLimit(.minutes(10))) struct ServerTrustTests {

@@ -7,6 +7,7 @@ import ServerSupport
 import Testing
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// Trust roots and identities: where they come from, and what is said of files that can't be used.
 @Suite(.timeLimit(.minutes(10))) struct TLSSettingsTests {
@@ -41,9 +42,9 @@ import Testing
     func theEnvironmentNamesTheSystemsRoots(variable: String, value: String) async throws {
         let certificates = try certificates()
         let path = certificates.path(value)
-        let contexts = SecureContexts(TLSSettings(), allowsHTTP2: true) { $0 == variable ? path : nil }
+        let contexts = SecureContexts(TLSSettings()) { $0 == variable ? path : nil }
         let (results, result) = AsyncStream.makeStream(of: Result<TLSContext, LoadError>.self)
-        contexts.context(for: nil) { result.yield($0) }
+        contexts.context(offering: []) { result.yield($0) }
         var iterator = results.makeAsyncIterator()
         let context = try #require(await iterator.next()).get()
         let expected = try CertificateFiles.certificates(from: .file(path: path), for: .trustRoot)

@@ -3,6 +3,7 @@
 import Logging
 import PortolanCore
 import PortolanHTTP
+import PortolanTransport
 import PortolanPlugins
 import PortolanTestSupport
 import TestThreads

@@ -26,6 +26,8 @@ extension SecureServer {
         }
 
         package var certificate: Certificate
+        /// What is said and heard in clear before the handshake, as with STARTTLS.
+        package var prelude: [ScriptedServer.Step] = []
         package var minimumVersion = Version.tls12
         package var maximumVersion = Version.tls13
         /// For ALPN (RFC 7301), the best first.

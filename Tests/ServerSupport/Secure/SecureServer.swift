@@ -30,7 +30,7 @@ package final class SecureServer: Sendable {
     /// - Parameter settings: `nil` for no TLS.
     package init(_ settings: Settings?, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4) throws {
         self.loopback = loopback
-        host = SecureHost(try settings.map(SecureContext.init), behaviour)
+        host = SecureHost(try settings.map(SecureContext.init), prelude: settings?.prelude ?? [], behaviour)
         floor = try ServerFloor(on: loopback, port: 0, for: host, accepting: .max)
         port = floor.port
     }
@@ -77,8 +77,11 @@ private final class SecureHost: ConnectionHost {
     private let context: SecureContext?
     private let behaviour: SecureServer.Behaviour
 
-    init(_ context: SecureContext?, _ behaviour: SecureServer.Behaviour) {
+    private let prelude: [ScriptedServer.Step]
+
+    init(_ context: SecureContext?, prelude: [ScriptedServer.Step], _ behaviour: SecureServer.Behaviour) {
         self.context = context
+        self.prelude = prelude
         self.behaviour = behaviour
     }
 
@@ -88,7 +91,8 @@ private final class SecureHost: ConnectionHost {
 
     func converse(on socket: ServerSocket, _ index: Int) throws {
         guard let context else { return try run(on: socket, over: socket, applicationProtocol: nil) }
-        let wire = try SecureWire(socket, context)
+        var clear = Conversation(socket, over: socket)
+        let wire = try SecureWire(socket, context, received: try clear.begin(prelude))
         do {
             try wire.handshake()
             note(.named(wire.serverName))

@@ -22,7 +22,8 @@ final class SecureWire: Wire {
     private var sealer: RecordSealer?
     private var saidGoodbye = false
 
-    init(_ socket: ServerSocket, _ context: SecureContext) throws {
+    /// - Parameter received: what has already been read from the socket.
+    init(_ socket: ServerSocket, _ context: SecureContext, received: [UInt8] = []) throws {
         guard let ssl = unsafe SSL_new(context.context) else { throw ServerError(openSSL: "SSL_new") }
         guard let incoming = unsafe BIO_new(BIO_s_mem()), let outgoing = unsafe BIO_new(BIO_s_mem()) else {
             unsafe SSL_free(ssl)
@@ -35,6 +36,7 @@ final class SecureWire: Wire {
         unsafe self.ssl = ssl
         unsafe self.incoming = incoming
         unsafe self.outgoing = outgoing
+        if !received.isEmpty { unsafe BIO_write(incoming, received, Int32(received.count)) }
         packetLimit = context.settings.packetLimit
         if packetLimit != nil { try SystemCalls.sendAtOnce(socket.socket) }
         unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import PortolanHTTPSyntax
 
 /// Decides of each frame of a stream what it is for the answer. A pure machine.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
 
 extension HTTP2Connection {
     /// What a connection keeps about bytes that go out.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
+import PortolanHTTPSyntax
 
 /// An HTTP/2 connection: carries many exchanges at once, each on a stream. In the turns of its loop only.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import PortolanHTTPSyntax
 
 /// The fields of one HEADERS frame, checked one by one as they come: those of a response's head, or trailers.
 ///

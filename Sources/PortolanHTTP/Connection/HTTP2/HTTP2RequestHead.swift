@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanHTTPSyntax
 
 /// A request as the fields of a HEADERS frame.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanHTTPSyntax
 
 /// What is wrong with an answer that came over HTTP/2: it fails, and its stream with it; the connection goes on.
 ///

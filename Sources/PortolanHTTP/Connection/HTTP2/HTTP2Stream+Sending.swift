@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PortolanCore
+import PortolanTransport
+import PortolanHTTPSyntax
 
 extension HTTP2Stream {
     func send(_ head: HTTP2RequestHead) {

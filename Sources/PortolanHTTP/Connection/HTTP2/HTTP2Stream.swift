@@ -2,6 +2,8 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanTransport
+import PortolanHTTPSyntax
 
 /// One exchange on an HTTP/2 connection. In the turns of its loop only.
 ///

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+
+/// Takes the chunked transfer coding off, in pieces of any size; the data is handed on where it lies.
+///
+/// Sizes, extensions and the ends of chunks are taken strictly, with CR LF; blanks may follow a size. Trailers are read as the fields of a
+/// head are, and kept apart from those (RFC 9110 §6.5).
+///
+/// RFC 9112 §7.1
+package struct ChunkedDecoder: Sendable {
+    package enum Piece: Sendable {
+        /// All bytes are taken, and the body goes on.
+        case needMore
+        /// Where in the input the next bytes of the body lie; at least one.
+        case data(Range<Int>)
+        /// The body and its trailers are complete.
+        case end(trailers: HTTPFields)
+    }
+
+    private enum State {
+        case firstDigit
+        case digits
+        case extensions
+        case lineFeedAfterSize
+        case data
+        case returnAfterData
+        case lineFeedAfterData
+        case trailers
+        case ended
+    }
+
+    private var state = State.firstDigit
+    /// Of the chunk: first its size, then what of it is to come.
+    private var remaining: Int64 = 0
+    private var parameters = ParameterScanner()
+    private var extensionsOfChunk = 0
+    private var extensionsInAll = 0
+    private var trailers: FieldSectionParser
+    private let limits: HTTPLimits
+
+    package init(limits: HTTPLimits) {
+        self.limits = limits
+        trailers = FieldSectionParser(trailersWithin: limits)
+    }
+
+    /// What it means when the connection ends before the body does.
+    package var errorAtEnd: ResponseSyntaxError { ResponseSyntaxError(.cutInBody) }
+
+    /// Takes bytes of `input` from `offset` on, up to the end of the next data in it, or of the body.
+    ///
+    /// Call it until it needs more. After an error the decoder is of no use.
+    package mutating func next(_ input: borrowing RawSpan, from offset: inout Int) throws(ResponseSyntaxError) -> Piece {
+        try input.withOctets { (octets) throws(ResponseSyntaxError) in try next(octets, from: &offset) }
+    }
+
+    private mutating func next(_ input: Span<UInt8>, from offset: inout Int) throws(ResponseSyntaxError) -> Piece {
+        while offset < input.count {
+            switch state {
+            case .data:
+                let count = Int(min(remaining, Int64(input.count - offset)))
+                let range = offset..<offset + count
+                offset += count
+                remaining -= Int64(count)
+                if remaining == 0 { state = .returnAfterData }
+                return .data(range)
+            case .trailers:
+                guard try trailers.parse(input, from: &offset) else { return .needMore }
+                state = .ended
+                return .end(trailers: trailers.fields)
+            case .firstDigit, .digits, .extensions, .lineFeedAfterSize, .returnAfterData, .lineFeedAfterData:
+                try take(input[offset])
+                offset += 1
+            case .ended:
+                return .end(trailers: trailers.fields)
+            }
+        }
+        return .needMore
+    }
+
+    /// Takes an octet that is neither data nor of a trailer.
+    @inline(__always)
+    private mutating func take(_ octet: UInt8) throws(ResponseSyntaxError) {
+        switch state {
+        case .firstDigit:
+            guard let digit = octet.hexadecimalValue else { throw Self.error(.chunkSize, octet) }
+            remaining = Int64(digit)
+            state = .digits
+        case .digits: try takeAfterDigit(octet)
+        case .extensions: try takeExtension(octet)
+        case .lineFeedAfterSize:
+            guard octet == .lineFeed else { throw Self.error(.chunkSize, octet) }
+            state = remaining == 0 ? .trailers : .data
+            parameters = ParameterScanner()
+            extensionsOfChunk = 0
+        case .returnAfterData:
+            guard octet == .carriageReturn else { throw Self.error(.chunkEnd, octet) }
+            state = .lineFeedAfterData
+        case .lineFeedAfterData:
+            guard octet == .lineFeed else { throw Self.error(.chunkEnd, octet) }
+            state = .firstDigit
+        case .data, .trailers, .ended: break
+        }
+    }
+
+    private mutating func takeAfterDigit(_ octet: UInt8) throws(ResponseSyntaxError) {
+        guard let digit = octet.hexadecimalValue else {
+            if octet == .carriageReturn { state = .lineFeedAfterSize } else { try takeExtension(octet) }
+            return
+        }
+        guard remaining <= Int64.max >> 4 else { throw ResponseSyntaxError(.chunkSizeTooLarge) }
+        if remaining == 0 { try countExtension() }  // a zero in front
+        remaining = remaining << 4 | Int64(digit)
+    }
+
+    private mutating func takeExtension(_ octet: UInt8) throws(ResponseSyntaxError) {
+        let isFirst = state == .digits
+        state = .extensions
+        if octet == .carriageReturn, parameters.isComplete {
+            state = .lineFeedAfterSize
+            return
+        }
+        try countExtension()
+        guard parameters.take(octet) else { throw Self.error(isFirst ? .chunkSize : .chunkExtension, octet) }
+    }
+
+    private mutating func countExtension() throws(ResponseSyntaxError) {
+        extensionsOfChunk += 1
+        extensionsInAll += 1
+        guard extensionsOfChunk <= limits.chunkExtensions, extensionsInAll <= limits.chunkExtensionsTotal else {
+            throw ResponseSyntaxError(.chunkExtensionsTooLong)
+        }
+    }
+
+    private static func error(_ rule: ResponseSyntaxError.Rule, _ octet: UInt8) -> ResponseSyntaxError {
+        ResponseSyntaxError(rule, [octet].span)
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+
+extension HTTPChallenge {
+    /// The challenges in all fields of a name, in their order.
+    ///
+    /// Where a field is malformed, what stands before that counts, and the rest of that field does not: a challenge that was begun keeps the
+    /// parameters that were complete.
+    ///
+    /// - Complexity: linear in the bytes of the fields.
+    package static func parse(_ name: HTTPField.Name, of fields: HTTPFields) -> [HTTPChallenge] {
+        fields[fields: name].flatMap { field in
+            unsafe field.withUnsafeBytesOfValue { unsafe parse($0.span) }
+        }
+    }
+
+    static func parse(_ value: Span<UInt8>) -> [HTTPChallenge] {
+        var scanner = ChallengeScanner()
+        scanner.scan(value)
+        return scanner.challenges
+    }
+}
+
+/// Reads the value of one field.
+private struct ChallengeScanner {
+    private(set) var challenges: [HTTPChallenge] = []
+    private var position = 0
+
+    mutating func scan(_ value: Span<UInt8>) {
+        var isAfterScheme = false
+        while true {
+            skip(in: value) { $0.isBlank || $0 == .comma && !isAfterScheme }
+            if isAfterScheme, position < value.count, value[position] == .comma {
+                isAfterScheme = false
+                continue
+            }
+            guard position < value.count, let name = token(in: value) else { return }
+            let end = position
+            skip(in: value, while: \.isBlank)
+            if position < value.count, value[position] == .equals {
+                guard takeParameter(name, in: value), isAtEndOfElement(value) else { return }
+                isAfterScheme = false
+                continue
+            }
+            guard !isAfterScheme else { return }  // two schemes without a comma
+            position = end
+            challenges.append(HTTPChallenge(scheme: name))
+            guard position < value.count, value[position] != .comma else { continue }
+            guard value[position].isBlank else { return }
+            skip(in: value, while: \.isBlank)
+            if let token68 = token68(in: value) { challenges[challenges.count - 1].token68 = token68 } else { isAfterScheme = true }
+        }
+    }
+
+    private mutating func skip(in value: Span<UInt8>, while condition: (UInt8) -> Bool) {
+        while position < value.count, condition(value[position]) { position += 1 }
+    }
+
+    /// A token at the position, in lower case.
+    private mutating func token(in value: Span<UInt8>) -> String? {
+        let start = position
+        skip(in: value, while: \.isTokenOctet)
+        guard position > start else { return nil }
+        return value.extracting(start..<position).latin1Text.lowercased()
+    }
+
+    /// `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`, where nothing else follows; the position stays where there is none.
+    private mutating func token68(in value: Span<UInt8>) -> String? {
+        let start = position
+        skip(in: value, while: \.isToken68Octet)
+        guard position > start else { return nil }
+        skip(in: value) { $0 == .equals }
+        let text = value.extracting(start..<position).latin1Text
+        guard isAtEndOfElement(value) else {
+            position = start
+            return nil
+        }
+        return text
+    }
+
+    /// Whether a comma or the end follows; the blanks before it are taken.
+    private mutating func isAtEndOfElement(_ value: Span<UInt8>) -> Bool {
+        let start = position
+        skip(in: value, while: \.isBlank)
+        if position == value.count || value[position] == .comma { return true }
+        position = start
+        return false
+    }
+
+    /// Takes the value from the equals sign on, for the challenge that was begun.
+    private mutating func takeParameter(_ name: String, in value: Span<UInt8>) -> Bool {
+        guard !challenges.isEmpty, challenges[challenges.count - 1].token68 == nil else { return false }
+        position += 1
+        skip(in: value, while: \.isBlank)
+        guard position < value.count else { return false }
+        var text: [UInt8] = []
+        if value[position] == .quote {
+            guard takeQuoted(value, into: &text) else { return false }
+        } else {
+            let start = position
+            skip(in: value, while: \.isTokenOctet)
+            guard position > start else { return false }
+            for index in start..<position { text.append(value[index]) }
+        }
+        challenges[challenges.count - 1].parameters.append(HTTPChallenge.Parameter(name: name, value: Self.text(text)))
+        return true
+    }
+
+    /// Takes the string that starts at the position; `false` where it does not end, or holds what it must not.
+    ///
+    /// RFC 9110 §5.6.4
+    private mutating func takeQuoted(_ value: Span<UInt8>, into text: inout [UInt8]) -> Bool {
+        position += 1
+        while position < value.count {
+            var octet = value[position]
+            position += 1
+            switch octet {
+            case .quote: return true
+            case .backslash:
+                guard position < value.count else { return false }
+                octet = value[position]
+                position += 1
+                guard octet.isFieldOctet else { return false }
+            default: guard octet.isQuotedText else { return false }
+            }
+            text.append(octet)
+        }
+        return false
+    }
+
+    /// UTF-8 where it is, else ISO-8859-1.
+    private static func text(_ octets: [UInt8]) -> String {
+        String(validating: octets, as: UTF8.self) ?? octets.span.latin1Text
+    }
+}
+
+extension UInt8 {
+    /// Of a token68, without its padding: those octets of a token that Base64 in either alphabet, hexadecimal and the like are made of.
+    fileprivate var isToken68Octet: Bool {
+        switch self {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"): true
+        default: isDecimalDigit || lowercased &- 0x61 < 26
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The sets of octets that HTTP/1.1 is written with.
+///
+/// RFC 9110 §5.6; RFC 5234 appendix B.1
+extension UInt8 {
+    static let tab = UInt8(ascii: "\t")
+    package static let lineFeed = UInt8(ascii: "\n")
+    package static let carriageReturn = UInt8(ascii: "\r")
+    static let space = UInt8(ascii: " ")
+    package static let colon = UInt8(ascii: ":")
+    static let comma = UInt8(ascii: ",")
+    package static let semicolon = UInt8(ascii: ";")
+    package static let equals = UInt8(ascii: "=")
+    package static let quote = UInt8(ascii: "\"")
+    package static let backslash = UInt8(ascii: "\\")
+
+    /// `tchar`: the two words hold a bit for each of the 128 octets of ASCII.
+    @inline(__always)
+    package var isTokenOctet: Bool {
+        guard self < 0x80 else { return false }
+        let word: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return (word &>> UInt64(self & 63)) & 1 != 0
+    }
+
+    /// SP or HTAB: what `OWS` and `BWS` are made of.
+    @inline(__always)
+    package var isBlank: Bool { self == .space || self == .tab }
+
+    package var isDecimalDigit: Bool { self &- 0x30 < 10 }
+
+    /// What `quoted-string` may hold beside its escapes: HTAB, SP, VCHAR and obs-text, without quote and backslash.
+    var isQuotedText: Bool { self != .quote && self != .backslash && isFieldOctet }
+
+    /// HTAB, SP, VCHAR or obs-text: every octet that a sender may put in a field value.
+    @inline(__always)
+    package var isFieldOctet: Bool { self >= 0x20 ? self != 0x7F : self == .tab }
+
+    /// The letter in lower case; any other octet as it is.
+    @inline(__always)
+    package var lowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
+
+    /// The value of a hexadecimal digit, or nil.
+    @inline(__always)
+    package var hexadecimalValue: UInt8? {
+        if isDecimalDigit { return self &- 0x30 }
+        let letter = (self | 0x20) &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+}
+
+extension Span<UInt8> {
+    /// The range of the octets between blanks at both ends of `range`.
+    @inline(__always)
+    package func trimmed(_ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, self[start].isBlank { start += 1 }
+        while end > start, self[end - 1].isBlank { end -= 1 }
+        return start..<end
+    }
+
+    /// Whether the octets are those of `text`, which is in lower case, letters in any case.
+    package func equalsIgnoringCase(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in indices where unsafe self[index].lowercased != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// The text that the octets stand for in ISO-8859-1.
+    package var latin1Text: String {
+        if isASCII { return utf8Text }
+        var scalars = String.UnicodeScalarView()
+        for index in indices { scalars.append(Unicode.Scalar(self[index])) }
+        return String(scalars)
+    }
+
+    /// The text that the octets stand for in UTF-8.
+    @inline(__always)
+    package var utf8Text: String {
+        unsafe withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+
+    @inline(__always)
+    var isASCII: Bool {
+        var union: UInt8 = 0
+        for index in indices { union |= self[index] }
+        return union < 0x80
+    }
+}
+
+extension RawSpan {
+    /// Lends the bytes as octets.
+    @inline(__always)
+    package func withOctets<Result, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Result) throws(Failure) -> Result {
+        try unsafe withUnsafeBytes { (bytes) throws(Failure) in
+            try body(unsafe bytes.bindMemory(to: UInt8.self).span)
+        }
+    }
+}

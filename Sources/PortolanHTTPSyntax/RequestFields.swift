@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import PortolanCore
+
+/// Decides which fields an HTTP/1.1 request is sent with, from those that the caller gave.
+///
+/// The caller's fields go out as they are and in their order, after Host. Fields that belong to the connection or mark the body off are the
+/// handler's own: of a caller only what agrees with it is taken, and anything else is refused rather than dropped, so that nobody takes a
+/// field for sent that is not. In detail:
+///
+/// - `Host` may be given, once (as curl allows; Fetch does not), to ask a server for another of its sites.
+/// - `Content-Length` may be given where it is the body's length.
+/// - `Connection` may be `close` or `keep-alive`.
+/// - `TE` may be `trailers`, to which belongs `Connection: TE` (RFC 9110 §10.1.4).
+/// - `Expect` may be `100-continue`, where there is a body (RFC 9110 §10.1.1).
+/// - `Transfer-Encoding`, `Keep-Alive`, `Proxy-Connection`, `Upgrade`, `HTTP2-Settings` and `Trailer` may not be given.
+package struct RequestFields {
+    /// As they are sent.
+    package let fields: HTTPFields
+    /// Whether the body waits for a 100.
+    package let expectsContinue: Bool
+    /// Whether the connection ends after the response.
+    package let closes: Bool
+
+    /// What is sent where the caller says nothing.
+    package struct Defaults {
+        var userAgent: String?
+        var acceptEncoding: String?
+        /// As with curl: any type will do.
+        var accept: String? = "*/*"
+
+        package init(userAgent: String? = nil, acceptEncoding: String? = nil, accept: String? = "*/*") {
+            self.userAgent = userAgent
+            self.acceptEncoding = acceptEncoding
+            self.accept = accept
+        }
+    }
+
+    /// swift-http-types keeps its own from us, for it is a pseudo-field elsewhere.
+    // Never nil, because the name is a constant and a token.
+    // swift-format-ignore: NeverForceUnwrap
+    package static let hostName = HTTPField.Name("Host")!
+
+    /// - Parameters:
+    ///   - host: the value of Host unless the caller gave one (``RequestTarget/hostField(of:)``).
+    ///   - expectsContinue: whether to ask for a 100 before the body, though the caller did not.
+    /// - Throws: ``LoadError/Code/badRequest`` for a field that can't be sent.
+    package init(
+        completing given: HTTPFields, host: String, framing: RequestFraming, defaults: Defaults, expectsContinue: Bool = false
+    ) throws(LoadError) {
+        var review = Review(framing: framing)
+        for field in given { try review.take(field) }
+        let expects = review.expectsContinue || expectsContinue && framing.hasBody
+
+        var fields = HTTPFields()
+        fields.reserveCapacity(given.count + 6)
+        fields.append(review.host ?? HTTPField(name: Self.hostName, value: host))
+        if let text = defaults.userAgent, !given.contains(.userAgent) { fields.append(HTTPField(name: .userAgent, value: text)) }
+        if let text = defaults.accept, !given.contains(.accept) { fields.append(HTTPField(name: .accept, value: text)) }
+        if let text = defaults.acceptEncoding, !given.contains(.acceptEncoding) {
+            fields.append(HTTPField(name: .acceptEncoding, value: text))
+        }
+        for field in given where !Review.ownNames.contains(field.name.canonicalName) { fields.append(field) }
+        switch framing {
+        case .none: break
+        case .length(let length): fields.append(HTTPField(name: .contentLength, value: String(length)))
+        case .chunked: fields.append(HTTPField(name: .transferEncoding, value: "chunked"))
+        }
+        if expects { fields.append(HTTPField(name: .expect, value: "100-continue")) }
+        if let options = review.connectionOptions { fields.append(HTTPField(name: .connection, value: options)) }
+        self.fields = fields
+        self.expectsContinue = expects
+        closes = review.closes
+    }
+}
+
+/// What a caller's fields say that concerns the connection.
+private struct Review {
+    /// Left out where the caller's fields are copied; they are said anew, or refused.
+    static let ownNames: Set<String> = ["host", "content-length", "connection", "expect"]
+
+    let framing: RequestFraming
+    var host: HTTPField?
+    var closes = false
+    var keepsAlive = false
+    var takesTrailers = false
+    var expectsContinue = false
+
+    var connectionOptions: String? {
+        let options = (closes ? ["close"] : keepsAlive ? ["keep-alive"] : []) + (takesTrailers ? ["TE"] : [])
+        return options.isEmpty ? nil : options.joined(separator: ", ")
+    }
+
+    mutating func take(_ field: HTTPField) throws(LoadError) {
+        switch field.name.canonicalName {
+        case "host": try takeHost(field)
+        case "content-length": try takeContentLength(field)
+        case "connection": try takeConnection(field)
+        case "te":
+            guard field.value.lowercased() == "trailers" else {
+                throw Self.refusal(field, "only 'trailers' can be had; content is coded by Accept-Encoding")
+            }
+            takesTrailers = true
+        case "expect":
+            guard field.value.lowercased() == "100-continue" else { throw Self.refusal(field, "only '100-continue' can be expected") }
+            guard framing.hasBody else { throw Self.refusal(field, "the request has no body that could wait; leave it out") }
+            expectsContinue = true
+        case "transfer-encoding": throw Self.refusal(field, "leave it out; a body whose length is not known is sent chunked")
+        case "upgrade", "http2-settings": throw Self.refusal(field, "leave it out; HTTP/2 is agreed on with TLS")
+        case "keep-alive", "proxy-connection": throw Self.refusal(field, "leave it out; connections are kept without it")
+        case "trailer": throw Self.refusal(field, "leave it out; requests are sent without trailers")
+        default: break
+        }
+    }
+
+    private mutating func takeHost(_ field: HTTPField) throws(LoadError) {
+        guard host == nil else { throw Self.refusal(field, "it is given twice; give one") }
+        guard !field.value.utf8.contains(where: { $0 <= 0x20 || $0 == .comma || $0 >= 0x7F || $0 == UInt8(ascii: "/") }) else {
+            throw Self.refusal(field, "write a host and, after a colon, a port")
+        }
+        host = field
+    }
+
+    private func takeContentLength(_ field: HTTPField) throws(LoadError) {
+        guard case .length(let length) = framing else {
+            throw Self.refusal(field, framing == .chunked ? "give the length with the body" : "the request has no body; leave it out")
+        }
+        guard field.value == String(length) else { throw Self.refusal(field, "the body has \(length) bytes; leave it out") }
+    }
+
+    private mutating func takeConnection(_ field: HTTPField) throws(LoadError) {
+        for option in field.value.lowercased().split(separator: ",") {
+            switch option.trimmingBlanks {
+            case "close": closes = true
+            case "keep-alive": keepsAlive = true
+            case "te": break  // follows from TE
+            case "": break
+            default: throw Self.refusal(field, "only 'close' and 'keep-alive' can be asked for")
+            }
+        }
+    }
+
+    private static func refusal(_ field: HTTPField, _ remedy: String) -> LoadError {
+        LoadError(.badRequest, message: "the field '\(field.name.rawName)' can't be sent as given: \(remedy)")
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingBlanks: Substring {
+        var rest = self[...]
+        while let first = rest.utf8.first, first.isBlank { rest.removeFirst() }
+        while let last = rest.utf8.last, last.isBlank { rest.removeLast() }
+        return rest
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import PortolanCore
+
+/// Writes the head of a request as bytes: the request line, the fields in their order, the empty line. It adds nothing of its own.
+///
+/// It refuses what could be read as something else than it is, and mends nothing: a CR, LF, NUL or other control character in method,
+/// target, name or value never reaches the connection.
+///
+///     let writer = try RequestHeadWriter(method: request.method, target: .origin(of: request.url), fields: fields)
+///     buffer.reserveCapacity(writer.byteCount) … writer.write(to: &output)
+///
+/// RFC 9112 §3, §5; RFC 9110 §5.5
+package struct RequestHeadWriter {
+    private let method: HTTPRequest.Method
+    private let target: RequestTarget
+    private let lines: [UInt8]
+    /// How many bytes ``write(to:)`` appends.
+    let byteCount: Int
+
+    private static let version: StaticString = " HTTP/1.1\r\n"
+
+    /// - Throws: ``LoadError/Code/badRequest``, or ``LoadError/Code/badURL`` where the target is wrong.
+    package init(method: HTTPRequest.Method, target: RequestTarget, fields: HTTPFields) throws(LoadError) {
+        try self.init(method: method, target: target, lines: try Self.lines(of: fields))
+    }
+
+    /// - Parameter lines: what ``lines(of:)`` has made of the fields.
+    package init(method: HTTPRequest.Method, target: RequestTarget, lines: [UInt8]) throws(LoadError) {
+        guard Self.isToken(method.rawValue.utf8.span) else {
+            throw LoadError(.badRequest, message: "the method holds a character that no method may hold; use letters, as in GET")
+        }
+        guard target.isValid else {
+            throw LoadError(
+                .badURL, message: "the request target holds a blank, control or other character that no URL may hold; percent-encode it")
+        }
+        self.method = method
+        self.target = target
+        self.lines = lines
+        byteCount = method.rawValue.utf8.count + 1 + target.byteCount + Self.version.utf8CodeUnitCount + lines.count + 2
+    }
+
+    /// The field lines in their order.
+    ///
+    /// - Throws: ``LoadError/Code/badRequest``
+    package static func lines(of fields: HTTPFields) throws(LoadError) -> [UInt8] {
+        var count = 0
+        for field in fields { count += try byteCount(of: field) }
+        return [UInt8](capacity: count) { output in
+            for field in fields {
+                output.append(field.name.rawName.utf8.span)
+                output.append(.colon)
+                output.append(.space)
+                unsafe field.withUnsafeBytesOfValue { unsafe output.append(contentsOf: UnsafeRawBufferPointer($0)) }
+                output.appendLineEnd()
+            }
+        }
+    }
+
+    /// Appends the head to `output`, which has room for ``byteCount`` bytes.
+    func write(to output: inout OutputRawSpan) {
+        output.append(method.rawValue.utf8.span)
+        output.append(.space)
+        target.write(to: &output)
+        unsafe output.append(contentsOf: UnsafeRawBufferPointer(start: Self.version.utf8Start, count: Self.version.utf8CodeUnitCount))
+        output.append(lines.span)
+        output.appendLineEnd()
+    }
+
+    /// The head as an array, where speed does not count.
+    package func bytes() -> [UInt8] {
+        [UInt8](capacity: byteCount) { output in write(to: &output) }
+    }
+
+    static func byteCount(of field: HTTPField) throws(LoadError) -> Int {
+        let name = field.name.rawName
+        guard isToken(name.utf8.span) else {
+            throw LoadError(.badRequest, message: "a field name holds a character that no name may hold; use letters, digits and hyphens")
+        }
+        let valueCount = unsafe field.withUnsafeBytesOfValue { value in unsafe isValue(value.span) ? value.count : nil }
+        guard let valueCount else {
+            throw LoadError(.badRequest, message: "the value of the field '\(name)' holds a control character; remove or encode it")
+        }
+        return name.utf8.count + 2 + valueCount + 2
+    }
+
+    private static func isToken(_ octets: Span<UInt8>) -> Bool {
+        for index in octets.indices where !octets[index].isTokenOctet { return false }
+        return !octets.isEmpty
+    }
+
+    private static func isValue(_ octets: Span<UInt8>) -> Bool {
+        for index in octets.indices where !octets[index].isFieldOctet { return false }
+        return true
+    }
+}
+
+extension OutputRawSpan {
+    @inline(__always)
+    fileprivate mutating func appendLineEnd() {
+        append(.carriageReturn)
+        append(.lineFeed)
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanCore
+
+/// What is wrong with a response: the rule that it breaks, and what was received.
+package struct ResponseSyntaxError: Error, Equatable, Sendable {
+    package let rule: Rule
+    /// The line, value or byte that breaks the rule, escaped and shortened; empty where there is nothing to show.
+    package let excerpt: String
+
+    package init(_ rule: Rule, excerpt: String = "") {
+        self.rule = rule
+        self.excerpt = excerpt
+    }
+
+    package init(_ rule: Rule, _ octets: Span<UInt8>) {
+        self.init(rule, excerpt: Self.excerpt(of: octets))
+    }
+
+    /// Where the rule stands, as in `RFC 9112 §5.1`.
+    var section: String { rule.section }
+
+    /// For the caller of the load.
+    package var loadError: LoadError {
+        var error = LoadError(rule.code, message: description)
+        error.remedy = rule.remedy.setting
+        return error
+    }
+
+    private static let longestExcerpt = 60
+
+    /// The octets in quotes: visible ASCII as it is, the others as `\xNN`, and "…" where there are more than sixty.
+    private static func excerpt(of octets: Span<UInt8>) -> String {
+        var text = "\""
+        for index in octets.indices.prefix(longestExcerpt) {
+            switch octets[index] {
+            case .quote: text += "\\\""
+            case .backslash: text += "\\\\"
+            case 0x20...0x7E: text.unicodeScalars.append(Unicode.Scalar(octets[index]))
+            default:
+                let digits = String(octets[index], radix: 16, uppercase: true)
+                text += (digits.utf8.count == 1 ? "\\x0" : "\\x") + digits
+            }
+        }
+        return text + (octets.count > longestExcerpt ? "…\"" : "\"")
+    }
+}
+
+extension ResponseSyntaxError: CustomStringConvertible {
+    package var description: String {
+        let received = excerpt.isEmpty ? "" : ", received \(excerpt)"
+        return "\(rule.problem)\(received) (\(rule.section)); \(rule.remedy.words)"
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+package import PortolanCore
+
+/// A user name and a password.
+package struct PasswordCredential: Hashable, Sendable {
+    let user: String
+    let password: String
+
+    init(user: String, password: String) {
+        self.user = user
+        self.password = password
+    }
+
+    /// `nil` for what is neither.
+    package init?(_ credential: Credential) {
+        guard case .password(let user, let password) = credential else { return nil }
+        self.init(user: user, password: password)
+    }
+
+    /// The value of `Authorization` or `Proxy-Authorization` for the scheme Basic, in UTF-8 whatever the challenge says of a charset: the one
+    /// that it may name is UTF-8.
+    ///
+    /// - Throws: where Basic can't carry it: a colon ends the user name, and control characters are not allowed.
+    ///
+    /// RFC 7617 §2
+    package func basicValue() throws(LoadError) -> String {
+        guard !user.utf8.contains(UInt8(ascii: ":")) else {
+            throw LoadError(
+                .authenticationRequired, message: "\(self) can't be used: a user name with a colon can't be sent by Basic; use another one")
+        }
+        guard !user.unicodeScalars.contains(where: \.isControl), !password.unicodeScalars.contains(where: \.isControl) else {
+            throw LoadError(
+                .authenticationRequired,
+                message: "\(self) can't be used: Basic allows no control characters in user name and password; remove them")
+        }
+        return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+    }
+
+    /// The message by which SOCKS5 has it. An empty password, which the RFC does not provide for, is sent all the same, as curl does.
+    ///
+    /// RFC 1929 §2
+    func socksMessage() throws(LoadError) -> [UInt8] {
+        let (user, password) = (Array(user.utf8), Array(password.utf8))
+        guard (1...255).contains(user.count), password.count <= 255 else {
+            throw LoadError(
+                .authenticationRequired,
+                message: "\(self) can't be used: SOCKS5 allows 1 to 255 bytes of user name and up to 255 of password; use shorter ones")
+        }
+        return [1, UInt8(user.count)] + user + [UInt8(password.count)] + password
+    }
+}
+
+extension PasswordCredential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never shows the password; the user name as ``QuotedText`` has it.
+    package var description: String { "user \(QuotedText(user))" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension Unicode.Scalar {
+    /// C0, DEL or C1.
+    fileprivate var isControl: Bool { properties.generalCategory == .control }
+}

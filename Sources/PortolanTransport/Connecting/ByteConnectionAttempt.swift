@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// Opens one byte connection: finds the host's addresses, connects, asks the proxy, and starts TLS. In the turns of its loop only.
+package final class ByteConnectionAttempt: @unchecked Sendable {  // … because it is touched in the turns of its loop only
+    private let endpoint: Endpoint
+    private let connector: ByteConnector
+    /// Answers the challenges of a handshake.
+    private weak var respondent: (any ChallengeRespondent)?
+    private let didReach: (LoadStep) -> Void
+    private var completion: ((Result<OpenConnection, LoadError>) -> Void)?
+    private var question: NameService.Question?
+    private var race: ConnectionRace?
+    /// What was opened, and is closed if the attempt fails.
+    private var transport: SocketTransport?
+    private var remoteAddress: SocketAddress?
+    private var handshake: TLSHandshake?
+    /// Through the proxy, once it was asked.
+    private var tunnel: ProxyTunnel?
+    /// How TLS to the proxy was agreed on, where its URL asks for that.
+    private var proxySecurity: ConnectionSecurity?
+    /// Whether it failed by an answer of the respondent, which says nothing about other attempts.
+    package private(set) var failsOwnerOnly = false
+
+    private var deadline: LoadAlarm?
+    private var end: UInt64 = 0
+    /// How much of the time limit is left while a challenge waits for its answer.
+    private var timeLeft: Duration?
+    /// What the attempt waits for, for the message of a time-out.
+    private var step = ""
+
+    init(
+        _ endpoint: Endpoint, connector: ByteConnector, respondent: (any ChallengeRespondent)?, didReach: @escaping (LoadStep) -> Void,
+        completion: @escaping (Result<OpenConnection, LoadError>) -> Void
+    ) {
+        self.endpoint = endpoint
+        self.connector = connector
+        self.respondent = respondent
+        self.didReach = didReach
+        self.completion = completion
+    }
+
+    private var configuration: TransportConfiguration { connector.configuration }
+    private var loop: SocketLoop { connector.loop }
+
+    package func start() {
+        startDeadline(configuration.connectTimeout)
+        openFirst()
+    }
+
+    /// Completes with ``LoadError/Code/cancelled``; what was opened is closed.
+    package func cancel() {
+        finish(.failure(LoadError(.cancelled, message: "the connection to \(endpoint) is no longer needed")))
+    }
+
+    private func fail(_ error: LoadError) { finish(.failure(error)) }
+
+    private func finish(_ result: Result<OpenConnection, LoadError>) {
+        guard let completion else { return }
+        self.completion = nil
+        if let question { _ = connector.names.withdraw(question) }
+        race?.cancel()
+        tunnel?.cancel()
+        deadline?.cancel()
+        handshake?.cancel()
+        if case .failure = result { transport?.close() }
+        (question, race, tunnel, deadline, handshake, transport) = (nil, nil, nil, nil, nil, nil)
+        completion(result)
+    }
+
+    // MARK: Time
+
+    private func startDeadline(_ time: Duration) {
+        end = loop.now &+ time.wholeNanoseconds
+        deadline = loop.schedule(after: time) { [weak self] in
+            guard let self else { return }
+            let limit = configuration.connectTimeout
+            fail(
+                LoadError(
+                    .timedOut, message: "no connection to \(endpoint) within \(limit): \(step) did not answer", remedy: .raiseConnectTimeout
+                ))
+        }
+    }
+
+    /// The time that an answer takes is not the network's.
+    private func pauseDeadline(_ isAsking: Bool) {
+        if isAsking, let deadline {
+            timeLeft = .nanoseconds(Int64(clamping: end > loop.now ? end - loop.now : 0))
+            deadline.cancel()
+            self.deadline = nil
+        } else if !isAsking, completion != nil, let timeLeft {
+            startDeadline(timeLeft)
+        }
+    }
+
+    // MARK: The socket
+
+    private func openFirst() {
+        open(host: endpoint.proxy?.host ?? endpoint.peer.host, port: endpoint.proxy?.port ?? endpoint.peer.port)
+    }
+
+    private func open(host: String, port: Int) {
+        if let address = IPAddress(host) {
+            step = "\(host) port \(port)"
+            return connect(to: [SocketAddress(address, port: port)], host, port)
+        }
+        step = "the name service"
+        question = connector.names.find(host) { [self] answer in
+            loop.execute { [self] in didFind(answer, host, port) }
+        }
+    }
+
+    private func didFind(_ answer: NameService.Answer, _ host: String, _ port: Int) {
+        guard completion != nil else { return }
+        question = nil
+        switch answer {
+        case .success(let addresses):
+            guard !addresses.isEmpty else { return fail(.notFound(host, nil).of(endpoint.proxy)) }
+            step = "\(host) port \(port)"
+            didReach(.nameFound)
+            connect(to: addresses.map { SocketAddress($0.ip, port: port, zone: $0.zone) }, host, port)
+        case .failure(let error): fail(.notFound(host, error).of(endpoint.proxy))
+        }
+    }
+
+    private func connect(to addresses: [SocketAddress], _ host: String, _ port: Int) {
+        // The client may have stopped the load as it heard how far it is.
+        guard completion != nil else { return }
+        let race = ConnectionRace(to: addresses, on: loop) { [self] result in
+            switch result {
+            case .success(let (socket, address)): didConnect(socket, address)
+            case .failure(let error): fail(.connecting(to: host, port: port, error).of(endpoint.proxy))
+            }
+        }
+        self.race = race
+        race.start()
+    }
+
+    private func didConnect(_ socket: Socket, _ address: SocketAddress) {
+        race = nil
+        guard completion != nil else { return socket.close() }
+        remoteAddress = address
+        let transport = SocketTransport(socket, on: loop, readSize: configuration.readSize)
+        self.transport = transport
+        transport.start(for: ConnectingReceiver(self))
+        didReach(.connected)
+        guard completion != nil else { return }
+        secureProxy(transport)
+    }
+
+    fileprivate func transportDidEnd(_ error: SocketError?) {
+        fail(.cutOff(endpoint.peer, error, saidBy: endpoint.securedPeer))
+    }
+
+    // MARK: The proxy
+
+    /// TLS to the proxy itself, where its URL says so.
+    private func secureProxy(_ transport: SocketTransport) {
+        guard let proxy = endpoint.proxy, proxy.isSecure else { return openTunnel(through: transport) }
+        step = "the TLS handshake with the proxy \(proxy)"
+        secure(transport, proxy.peer, offering: ["http/1.1"], for: nil) { [self] outcome in
+            switch outcome {
+            case .secured(let security):
+                proxySecurity = security
+                openTunnel(through: transport)
+            // The first says itself whose handshake it was.
+            case .failed(let error): fail(error)
+            case .refused(let error): fail(error.of(proxy))
+            }
+        }
+    }
+
+    /// Asks the proxy, where there is one, for a way to the origin.
+    private func openTunnel(through transport: SocketTransport) {
+        guard let proxy = endpoint.proxy, endpoint.usesTunnel || proxy.kind != .http else { return secureOrigin(transport) }
+        step = "the proxy \(proxy)"
+        let tunnel = tunnel ?? ProxyTunnel(endpoint, through: proxy, configuration: configuration, names: connector.names, on: loop)
+        self.tunnel = tunnel
+        tunnel.open(over: transport) { [self] outcome in
+            guard completion != nil else { return }
+            switch outcome {
+            case .established: secureOrigin(transport)
+            case .again:
+                transport.hand(to: ConnectingReceiver(nil))
+                transport.close()
+                open(host: proxy.host, port: proxy.port)
+            case .failed(let error): fail(error)
+            }
+        }
+    }
+
+    // MARK: TLS
+
+    private func secureOrigin(_ transport: SocketTransport) {
+        guard let protocols = endpoint.applicationProtocols else { return hand(over: transport, nil) }
+        step = "the TLS handshake"
+        secure(transport, endpoint.peer, offering: protocols, for: respondent) { [self] outcome in
+            switch outcome {
+            case .secured(let security):
+                didReach(.secured)
+                hand(over: transport, security)
+            case .failed(let error): fail(error)
+            case .refused(let error):
+                failsOwnerOnly = true
+                fail(error)
+            }
+        }
+    }
+
+    private func secure(
+        _ transport: SocketTransport, _ peer: TLSPeer, offering protocols: [String], for owner: (any ChallengeRespondent)?,
+        _ completion: @escaping (TLSHandshake.Outcome) -> Void
+    ) {
+        let handshake = TLSHandshake(
+            peer, contexts: connector.contexts, offering: protocols, for: owner, showsIdentity: !peer.isProxy, on: loop
+        ) { [weak self] in
+            self?.pauseDeadline($0)
+        } completion: { [weak self] outcome in
+            guard let self, self.completion != nil else { return }
+            self.handshake = nil
+            completion(outcome)
+        }
+        self.handshake = handshake
+        handshake.start(on: transport)
+    }
+
+    // MARK: The end
+
+    /// The transport is no longer the attempt's.
+    private func hand(over transport: SocketTransport, _ security: ConnectionSecurity?) {
+        let address = remoteAddress.map { "\($0)" }
+        finish(.success(OpenConnection(transport: transport, remoteAddress: address, proxySecurity: proxySecurity, security: security)))
+    }
+}
+
+/// Takes what a transport reports before a connection has it. Nothing is read then but by handshakes.
+private final class ConnectingReceiver: ByteReceiver {
+    private weak var attempt: ByteConnectionAttempt?
+    let isIdle = false
+
+    init(_ attempt: ByteConnectionAttempt?) { self.attempt = attempt }
+
+    func didReceive(_ bytes: borrowing RawSpan) {}
+    func transportIsWritable() {}
+    func transportDidEnd(_ failure: SocketError?) { attempt?.transportDidEnd(failure) }
+}
+
+extension Duration {
+    /// 0 for what is negative.
+    package var wholeNanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (nanoseconds, overflows) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        return overflows ? .max / 4 : min(nanoseconds, .max / 4) + UInt64(attoseconds / 1_000_000_000)
+    }
+}

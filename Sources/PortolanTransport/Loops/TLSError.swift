@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanOpenSSL
+import PortolanCore
+
+/// What OpenSSL says went wrong: an entry of its error queue (`ERR_get_error(3)`).
+package struct TLSError: Error, Hashable {
+    private let library: CInt
+    private let reason: CInt
+    /// As OpenSSL words it.
+    private let text: String
+    /// Whether the peer had asked for the client's certificate and got none.
+    var lacksClientCertificate = false
+
+    /// Takes the calling thread's errors; the last one says most.
+    ///
+    /// - Returns: `nil` where there are none.
+    static func take() -> TLSError? {
+        var last: UInt = 0
+        while true {
+            let next = ERR_get_error()
+            guard next != 0 else { break }
+            // A failed handshake adds that it failed, behind the reason.
+            if last == 0 || portolan_ERR_library(next) == ERR_LIB_SSL { last = next }
+        }
+        return last == 0 ? nil : TLSError(last)
+    }
+
+    private init(_ code: UInt) {
+        library = portolan_ERR_library(code)
+        reason = portolan_ERR_reason(code)
+        text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
+    }
+
+    /// The connection ended within TLS.
+    var isUnexpectedEnd: Bool { library == ERR_LIB_SSL && reason == SSL_R_UNEXPECTED_EOF_WHILE_READING }
+
+    /// What the peer said as it ended the connection (RFC 8446 §6).
+    private var alert: CInt? { library == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : nil }
+
+    var isAlert: Bool { alert != nil }
+
+    /// - Parameters:
+    ///   - start: what failed.
+    ///   - isOfProxy: whether the peer is a proxy, which has a scheme of its own, and is shown no client certificate.
+    func error(_ start: String, isOfProxy: Bool) -> LoadError {
+        let message = "\(start): \(words)"
+        if isPlainAnswer {
+            let advice = isOfProxy ? "write http:// as its scheme" : "try http:"
+            return LoadError(.secureConnectionFailed, message: "\(message); if it speaks plain HTTP there, \(advice)")
+        }
+        guard let remedy else { return LoadError(.secureConnectionFailed, message: message) }
+        if isOfProxy, remedy == .giveClientCertificate {
+            let advice = "a client certificate is shown to servers only, so use a proxy that needs none"
+            return LoadError(.secureConnectionFailed, message: "\(message); \(advice)")
+        }
+        return LoadError(.secureConnectionFailed, message: message, remedy: remedy)
+    }
+
+    /// What happened, without a remedy.
+    var words: String {
+        if let alert {
+            if let (name, words) = certificateAlert { return "\(words) (alert \(name))" }
+            return Self.words(ofAlert: alert) ?? "it sent the TLS alert \(alert) (\(DisplayText.line(text)))"
+        }
+        guard library == ERR_LIB_SSL else { return "OpenSSL says '\(DisplayText.line(text))'" }
+        if isPlainAnswer { return "what it answers is not TLS" }
+        return switch reason {
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE: Self.versionWords
+        case SSL_R_NO_CIPHERS_AVAILABLE, SSL_R_UNKNOWN_CIPHER_RETURNED, SSL_R_WRONG_CIPHER_RETURNED, SSL_R_DH_KEY_TOO_SMALL,
+            SSL_R_WRONG_SIGNATURE_TYPE, SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+            "it found no version, cipher and certificate that both sides take (\(DisplayText.line(text)))"
+        case SSL_R_CERTIFICATE_VERIFY_FAILED: "its certificate was not accepted"
+        case SSL_R_NO_RENEGOTIATION: "it asked to negotiate again, which is off"
+        default: "OpenSSL says '\(DisplayText.line(text))'"
+        }
+    }
+
+    private var isPlainAnswer: Bool {
+        guard library == ERR_LIB_SSL else { return false }
+        return switch reason {
+        case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST, SSL_R_UNEXPECTED_MESSAGE, SSL_R_UNEXPECTED_RECORD,
+            SSL_R_PACKET_LENGTH_TOO_LONG, SSL_R_ENCRYPTED_LENGTH_TOO_LONG, SSL_R_DATA_LENGTH_TOO_LONG, SSL_R_BAD_RECORD_TYPE,
+            SSL_R_RECORD_LENGTH_MISMATCH:
+            true
+        default: false
+        }
+    }
+
+    private var remedy: LoadError.Remedy? {
+        if certificateAlert != nil {
+            return lacksClientCertificate || alert == SSL_AD_CERTIFICATE_REQUIRED || alert == SSL_AD_NO_CERTIFICATE
+                ? .giveClientCertificate : .changeClientCertificate
+        }
+        return words == Self.versionWords ? .allowTLSVersions : nil
+    }
+
+    private static let versionWords = "it speaks none of the versions of TLS that are allowed here"
+
+    /// An alert about the client's certificate. Without one, up to TLS 1.2, a server says handshake_failure (RFC 5246 §7.4.6), and some say that
+    /// the certificate is bad.
+    private var certificateAlert: (name: String, words: String)? {
+        let (name, words): (String, String)
+        switch alert {
+        case SSL_AD_CERTIFICATE_REQUIRED: (name, words) = ("certificate_required", Self.missingWords)
+        case SSL_AD_NO_CERTIFICATE: (name, words) = ("no_certificate", Self.missingWords)
+        case SSL_AD_BAD_CERTIFICATE: (name, words) = ("bad_certificate", "it refused the client certificate")
+        case SSL_AD_UNSUPPORTED_CERTIFICATE: (name, words) = ("unsupported_certificate", "it refused the client certificate's kind")
+        case SSL_AD_CERTIFICATE_REVOKED: (name, words) = ("certificate_revoked", "the client certificate is revoked")
+        case SSL_AD_CERTIFICATE_EXPIRED: (name, words) = ("certificate_expired", "the client certificate has expired")
+        case SSL_AD_CERTIFICATE_UNKNOWN: (name, words) = ("certificate_unknown", "it refused the client certificate")
+        case SSL_AD_UNKNOWN_CA: (name, words) = ("unknown_ca", "it does not know who issued the client certificate")
+        case SSL_AD_ACCESS_DENIED: (name, words) = ("access_denied", "it refused the client certificate")
+        case SSL_AD_HANDSHAKE_FAILURE where lacksClientCertificate: (name, words) = ("handshake_failure", Self.missingWords)
+        default: return nil
+        }
+        return (name, lacksClientCertificate ? Self.missingWords : words)
+    }
+
+    private static let missingWords = "it wants a client certificate, and got none"
+
+    /// RFC 8446 §6.2
+    private static func words(ofAlert alert: CInt) -> String? {
+        switch alert {
+        case SSL_AD_PROTOCOL_VERSION: versionWords
+        case SSL_AD_HANDSHAKE_FAILURE: "it found no version, cipher and certificate that both sides take (alert handshake_failure)"
+        case SSL_AD_INSUFFICIENT_SECURITY: "it found no cipher that is strong enough for it (alert insufficient_security)"
+        case SSL_AD_UNRECOGNIZED_NAME: "it serves no host of that name (alert unrecognized_name); check the address"
+        case SSL_AD_NO_APPLICATION_PROTOCOL: "it speaks neither HTTP/1.1 nor HTTP/2 there (alert no_application_protocol)"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanHTTPSyntax
+
+extension Proxy {
+    /// curl's: for all kinds but `https`.
+    private static let (defaultPort, defaultSecurePort) = (1080, 443)
+
+    /// Reads `[scheme://][user[:password]@]host[:port]`; what follows a slash is passed over, as curl does it.
+    ///
+    /// Not by the rules for URLs alone, because those drop the port 80 of `http:` as the default.
+    ///
+    /// - Parameter source: where the text comes from, for messages: the name of a variable.
+    /// - Throws: ``LoadError/Code/proxyNotFound``, ``LoadError/Code/badURL`` for a credential that can't be sent, or
+    ///   ``LoadError/Code/notOffered``; the message does not show user and password.
+    init(parsing text: String, from source: String) throws(LoadError) {
+        let shown = "\(source) is \(QuotedText(Self.withoutCredential(text)))"
+        var rest = text[...]
+        var scheme = "http"
+        if let separator = Self.schemeEnd(of: text) {
+            scheme = text[..<separator].lowercased()
+            rest = text[text.index(separator, offsetBy: 3)...]
+        }
+        let kind = try Self.kind(scheme, shown)
+        rest = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        var credential: PasswordCredential?
+        if let at = rest.lastIndex(of: "@") {
+            credential = Self.credential(rest[..<at])
+            rest = rest[rest.index(after: at)...]
+        }
+        let (hostText, port) = try Self.hostAndPort(rest, shown)
+        // `try?` because the rule that is broken says nothing that this message does not.
+        guard !hostText.isEmpty, hostText.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !hostText.contains(where: { "\\%@".contains($0) }),
+            let url = try? URLRecord(parsing: "http://\(hostText)/"), let host = url.host
+        else {
+            throw LoadError(.proxyNotFound, message: "\(shown), where no valid host stands; write [scheme://][user:password@]host[:port]")
+        }
+        self.init(
+            kind: kind, isSecure: scheme == "https", host: String(host.first == "[" ? host.dropFirst().dropLast() : host),
+            port: port ?? (scheme == "https" ? Self.defaultSecurePort : Self.defaultPort), credential: credential)
+        try checkCredential(source)
+    }
+
+    private static func schemeEnd(of text: String) -> String.Index? {
+        text.indices.first { text[$0...].hasPrefix("://") }
+    }
+
+    private static func kind(_ scheme: String, _ shown: String) throws(LoadError) -> Kind {
+        switch scheme {
+        case "http", "https": return .http
+        case "socks5": return .socks5(.local)
+        case "socks5h": return .socks5(.byProxy)
+        case "socks", "socks4", "socks4a":
+            throw LoadError(
+                .notOffered, message: "\(shown), a proxy of SOCKS version 4, which Portolan does not speak; use socks5 or socks5h")
+        default:
+            throw LoadError(.proxyNotFound, message: "\(shown), whose scheme is that of no proxy; use http, https, socks5 or socks5h")
+        }
+    }
+
+    private static func credential(_ text: Substring) -> PasswordCredential {
+        let user = text.prefix { $0 != ":" }
+        return PasswordCredential(
+            user: PercentEncoding.decode(user), password: PercentEncoding.decode(text.dropFirst(user.count + 1)))
+    }
+
+    private static func hostAndPort(_ text: Substring, _ shown: String) throws(LoadError) -> (host: Substring, port: Int?) {
+        let afterAddress = text.first == "[" ? text.firstIndex(of: "]") ?? text.startIndex : text.startIndex
+        guard let colon = text[afterAddress...].lastIndex(of: ":") else { return (text, nil) }
+        let digits = text[text.index(after: colon)...]
+        guard digits.utf8.allSatisfy(\.isDecimalDigit), digits.isEmpty || (1...65_535).contains(Int(digits) ?? 0) else {
+            throw LoadError(.proxyNotFound, message: "\(shown), whose port is no number from 1 to 65535; write one behind the colon")
+        }
+        return (text[..<colon], Int(digits))
+    }
+
+    /// A credential that can't be sent is found here, and not with each load.
+    private func checkCredential(_ source: String) throws(LoadError) {
+        guard let credential else { return }
+        do throws(LoadError) {
+            switch kind {
+            case .http: try AuthenticationOffer.basic(realm: nil).check(credential)
+            case .socks5: try AuthenticationOffer.socks.check(credential)
+            }
+        } catch {
+            throw LoadError(.badURL, message: "\(source): \(error.message)")
+        }
+    }
+
+    /// The text with what stands before the last `@` left out, wherever that is.
+    private static func withoutCredential(_ text: String) -> String {
+        guard let at = text.lastIndex(of: "@") else { return text }
+        let start = schemeEnd(of: text).map { text.index($0, offsetBy: 3) } ?? text.startIndex
+        return (start <= at ? text[..<start] : "") + "…" + text[at...]
+    }
+}

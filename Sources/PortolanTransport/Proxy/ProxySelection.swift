@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanCore
+
+/// A policy as read once: which proxy for which URL.
+package struct ProxySelection: Sendable {
+    private enum Choice {
+        case direct
+        case proxy(Proxy)
+        /// What is wrong with it; said to the loads that would use it.
+        case bad(LoadError)
+
+        init(_ text: String, from source: String) {
+            do throws(LoadError) {
+                self = .proxy(try Proxy(parsing: text, from: source))
+            } catch {
+                self = .bad(error)
+            }
+        }
+
+        func get() throws(LoadError) -> Proxy? {
+            switch self {
+            case .direct: return nil
+            case .proxy(let proxy): return proxy
+            case .bad(let error): throw error
+            }
+        }
+    }
+
+    private let plain: Choice
+    private let secure: Choice
+    private let exceptions: ProxyExceptions
+
+    /// - Parameter variable: the environment; `nil` for a variable that is not set. Not asked unless the policy says so.
+    package init(_ policy: ProxyPolicy, environment variable: (String) -> String? = { Variables[$0] }) {
+        switch policy.source {
+        case .none:
+            (plain, secure, exceptions) = (.direct, .direct, ProxyExceptions(parsing: ""))
+        case .named(let text, let except):
+            let choice = Choice(text, from: "the proxy")
+            (plain, secure, exceptions) = (choice, choice, ProxyExceptions(parsing: except))
+        case .environment:
+            plain = Self.choice(["http_proxy"], variable)
+            secure = Self.choice(["https_proxy", "HTTPS_PROXY"], variable)
+            let except = Self.first(["no_proxy", "NO_PROXY"], variable)?.value ?? ""
+            exceptions = ProxyExceptions(parsing: except)
+        }
+    }
+
+    private static func choice(_ names: [String], _ variable: (String) -> String?) -> Choice {
+        guard let (name, text) = first(names + ["all_proxy", "ALL_PROXY"], variable) else { return .direct }
+        return Choice(text, from: name)
+    }
+
+    private static func first(_ names: [String], _ variable: (String) -> String?) -> (name: String, value: String)? {
+        for name in names {
+            if let value = variable(name), !value.isEmpty { return (name, value) }
+        }
+        return nil
+    }
+
+    /// - Throws: what is wrong with the proxy that the request would go through.
+    package func proxy(for request: Request) throws(LoadError) -> Proxy? {
+        if !request.properties.isEmpty, let own = request[RequestProxy.self] {
+            return own == "direct" ? nil : try Proxy(parsing: own, from: "the request's proxy")
+        }
+        let choice = request.url.scheme == "https" ? secure : plain
+        if case .direct = choice { return nil }
+        guard let host = request.url.host, !exceptions.contains(host) else { return nil }
+        return try choice.get()
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A stream socket: the system calls of a connection. None of them waits, none raises SIGPIPE. In the turns of its loop only.
+///
+/// A closed one has ended and takes nothing: its number may be another file's by then, and TLS may still have an alert to send.
+final class Socket: TLSCarrier {
+    let descriptor: CInt
+    private(set) var isClosed = false
+
+    /// - Parameter descriptor: of a non-blocking stream socket; the socket's from now on.
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close() }
+
+    /// - Returns: `nil` where the system has none; errno says why.
+    static func make(_ family: CInt) -> Socket? {
+        let descriptor = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        var on: CInt = 1
+        // Requests leave at once; small writes that belong together are written with MSG_MORE.
+        unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
+        return Socket(descriptor)
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        _ = systemClose(descriptor)
+    }
+
+    /// Ends the connection both ways; the number stays taken.
+    func shutDown() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_RDWR)) } }
+
+    /// Sends no more; what the peer sends is still received.
+    func shutDownWriting() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_WR)) } }
+
+    /// Begins to connect: connect(2).
+    ///
+    /// - Returns: 0, `EINPROGRESS`, or why not.
+    func connect(to address: SocketAddress) -> CInt {
+        while true {
+            let status = unsafe address.withSystemAddress { unsafe systemConnect(descriptor, $0, $1) }
+            if status == 0 { return 0 }
+            if errno != EINTR { return errno }
+        }
+    }
+
+    /// What became of a connect(2), when the socket is writable.
+    var connectError: CInt {
+        var (error, size) = (CInt(0), socklen_t(MemoryLayout<CInt>.size))
+        return unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno
+    }
+
+    /// What is there, without taking it.
+    enum Sight { case nothing, bytes, end, failure }
+
+    var sight: Sight {
+        guard !isClosed else { return .end }
+        var byte: UInt8 = 0
+        let count = unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT))
+        if count > 0 { return .bytes }
+        if count == 0 { return .end }
+        return errno == EAGAIN || errno == EINTR ? .nothing : .failure
+    }
+
+    func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult {
+        guard !isClosed else { return .end }
+        while true {
+            let count = unsafe recv(descriptor, target.baseAddress, target.count, 0)
+            if count > 0 { return .moved(count) }
+            if count == 0 { return .end }
+            if errno == EAGAIN { return .wouldBlock }
+            if errno != EINTR { return .failed(.system(errno)) }
+        }
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult { unsafe send(bytes, hasMore: false) }
+
+    func send(_ bytes: UnsafeRawBufferPointer, hasMore: Bool) -> TransferResult {
+        guard !isClosed else { return .failed(.system(EPIPE)) }
+        let flags = CInt(MSG_NOSIGNAL | (hasMore ? MSG_MORE : 0))
+        while true {
+            let count = unsafe systemSend(descriptor, bytes.baseAddress, bytes.count, flags)
+            if count >= 0 { return .moved(count) }
+            if errno == EAGAIN { return .wouldBlock }
+            if errno != EINTR { return .failed(.system(errno)) }
+        }
+    }
+
+    /// Has the kernel send bytes of a file: sendfile(2).
+    ///
+    /// - Returns: how many it took; a negative errno.
+    func send(file: CInt, from offset: Int64, atMost count: Int) -> Int {
+        guard !isClosed else { return -Int(EPIPE) }
+        return withoutBrokenPipeSignal {
+            while true {
+                var place = off_t(offset)
+                let taken = unsafe sendfile(descriptor, file, &place, count)
+                if taken >= 0 { return taken }
+                if errno != EINTR { return -Int(errno) }
+            }
+        }
+    }
+}
+
+// Out here, for inside the class the names are its own.
+
+private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }
+
+private func systemConnect(_ descriptor: CInt, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> CInt {
+    unsafe connect(descriptor, address, size)
+}
+
+private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: CInt) -> Int {
+    unsafe send(descriptor, bytes, count, flags)
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Who the server has to be: the host of the URL, never that of a proxy on the way or the address that a name led to.
+///
+/// RFC 9110 §4.3.4, RFC 9525 §6
+enum ServerName: Hashable, Sendable {
+    /// In lower case, without the dot of the root.
+    case dns(String)
+    /// 4 or 16 bytes.
+    case address([UInt8])
+
+    /// - Parameter host: as a URL has it, without brackets.
+    init(host: String) {
+        if let bytes = Self.bytes(ofAddress: host) {
+            self = .address(bytes)
+        } else {
+            let name = host.lowercased()
+            self = .dns(name.hasSuffix(".") ? String(name.dropLast()) : name)
+        }
+    }
+
+    /// What the handshake says of it (RFC 6066 §3): addresses are not sent, nor the dot of the root, nor what is too long for a name.
+    var indication: String? {
+        guard case .dns(let name) = self, (1...253).contains(name.utf8.count) else { return nil }
+        return name
+    }
+
+    /// Whether the certificate's alternative names have it. The common name does not count (RFC 9525 §2).
+    func isNamed(by certificate: ServerCertificate) -> Bool {
+        switch self {
+        case .address(let bytes): certificate.addresses.contains(bytes)
+        case .dns(let name): certificate.dnsNames.contains { Self.matches(name, pattern: $0.lowercased()) }
+        }
+    }
+
+    /// A star stands for one whole label, the leftmost, with two or more behind it: `*.com` would be everybody's (RFC 9525 §6.3).
+    private static func matches(_ name: String, pattern: String) -> Bool {
+        guard pattern.hasPrefix("*.") else { return !name.isEmpty && name == pattern }
+        let rest = pattern.dropFirst(2)
+        let labels = rest.split(separator: ".", omittingEmptySubsequences: false)
+        guard labels.count >= 2, !labels.contains(""), !rest.contains("*") else { return false }
+        guard let dot = name.firstIndex(of: "."), dot != name.startIndex else { return false }
+        return name[name.index(after: dot)...] == rest
+    }
+
+    private static func bytes(ofAddress host: String) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        // inet_pton(3) takes the text up to a NUL.
+        guard !host.utf8.contains(0) else { return nil }
+        if unsafe inet_pton(AF_INET, host, &bytes) == 1 { return Array(bytes.prefix(4)) }
+        return unsafe inet_pton(AF_INET6, host, &bytes) == 1 ? bytes : nil
+    }
+}

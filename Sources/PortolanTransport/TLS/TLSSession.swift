@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanOpenSSL
+import PortolanCore
+
+/// Decides what comes up in a handshake.
+protocol TLSSessionDelegate: AnyObject {
+    /// The server showed its certificates.
+    ///
+    /// - Parameter finding: why OpenSSL does not verify the chain; `nil` where it does.
+    /// - Returns: whether to go on; `nil`: later, with ``TLSSession/handshake()``.
+    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool?
+    /// The server wants the client's certificate.
+    ///
+    /// - Parameter issuers: names (DER) that the server trusts; none: any.
+    /// - Returns: `nil`: later, with ``TLSSession/handshake()``.
+    func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice?
+}
+
+enum ClientIdentityChoice {
+    case none
+    case show(LoadedIdentity)
+}
+
+/// Why a chain was not verified: `X509_verify_cert(3)`.
+struct ChainFinding: Hashable, Sendable {
+    let code: CInt
+    /// Of the certificate at fault; 0: the leaf.
+    let depth: Int
+
+    var words: String { unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) } ?? "error \(code)" }
+}
+
+/// The client's end of one TLS connection. It reads and writes records through its carrier, when it is called, and never waits. In the turns of its
+/// loop only.
+///
+/// OpenSSL calls back from within ``handshake()``, ``read(into:)`` and ``write(_:)`` with an unretained pointer to the session, which lives as long as
+/// its `SSL`.
+@safe
+final class TLSSession {
+    enum Progress {
+        case done
+        case wantsRead, wantsWrite
+        /// The delegate answers later.
+        case waits
+        case failed(SocketError)
+    }
+
+    enum Reading {
+        case bytes(Int)
+        case wantsRead, wantsWrite
+        /// The peer has ended TLS (close_notify).
+        case end
+        case failed(SocketError)
+    }
+
+    private let ssl: OpaquePointer
+    private let context: TLSContext
+    private let carrier: any TLSCarrier
+    private weak var delegate: (any TLSSessionDelegate)?
+    /// Why the carrier moves nothing any more.
+    private var carrierFailure: SocketError?
+    private var carrierHasEnded = false
+    private var trustDecision: Bool?
+    private var hasShownIdentity = false
+    /// Whether the server asked for the client's certificate and got none.
+    private var lacksIdentity = false
+    private var isBroken = false
+
+    /// Tickets that came before it was known what they are worth.
+    private var earlyTickets: [KeptSession] = []
+    /// Where tickets go, with whose evidence; none are kept where it is `nil` at the end of the handshake.
+    private var ticketTarget: (peer: TLSPeer, evidence: ServerEvidence)?
+    private var isKeepingTickets = true
+
+    /// - Parameters:
+    ///   - serverName: for the server to choose its certificate by (RFC 6066 §3).
+    ///   - ticket: of an earlier session with the same server.
+    /// - Throws: ``LoadError/Code/noResources``
+    init(
+        _ context: TLSContext, over carrier: any TLSCarrier, serverName: String?, ticket: TLSTicket?, delegate: any TLSSessionDelegate
+    ) throws(LoadError) {
+        guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(Self.method) else {
+            throw LoadError(.noResources, message: "OpenSSL made no session: \(TLSError.take()?.words ?? "no reason given")")
+        }
+        unsafe self.ssl = ssl
+        self.context = context
+        self.carrier = carrier
+        self.delegate = delegate
+        let own = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe BIO_set_data(bio, own)
+        unsafe BIO_set_init(bio, 1)
+        unsafe SSL_set_bio(ssl, bio, bio)
+        unsafe SSL_set_ex_data(ssl, 0, own)
+        unsafe SSL_set_connect_state(ssl)
+        if let serverName { unsafe portolan_SSL_set_server_name(ssl, serverName) }
+        // OpenSSL takes a reference.
+        if let copy = ticket?.kept.copy() { unsafe SSL_set_session(ssl, copy.session) }
+        ERR_clear_error()
+    }
+
+    deinit { unsafe SSL_free(ssl) }
+
+    // MARK: The handshake
+
+    func handshake() -> Progress {
+        ERR_clear_error()
+        let status = unsafe SSL_do_handshake(ssl)
+        if status == 1 { return .done }
+        switch unsafe SSL_get_error(ssl, status) {
+        case SSL_ERROR_WANT_READ: return .wantsRead
+        case SSL_ERROR_WANT_WRITE: return .wantsWrite
+        case SSL_ERROR_WANT_X509_LOOKUP, SSL_ERROR_WANT_RETRY_VERIFY: return .waits
+        default: return .failed(takeFailure())
+        }
+    }
+
+    var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
+
+    /// What ALPN chose.
+    var negotiatedProtocol: String? {
+        var (name, count): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
+        unsafe SSL_get0_alpn_selected(ssl, &name, &count)
+        guard let name = unsafe name, count > 0 else { return nil }
+        return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
+    }
+
+    /// As IANA and OpenSSL write it: `TLSv1.3`.
+    var version: String? { unsafe SSL_get_version(ssl).map { unsafe String(cString: $0) } }
+
+    // MARK: Tickets
+
+    /// From now on tickets are kept for the next connection to `peer`.
+    func keepTickets(for peer: TLSPeer, _ evidence: ServerEvidence) {
+        ticketTarget = (peer, evidence)
+        for kept in earlyTickets { context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer) }
+        earlyTickets = []
+    }
+
+    /// No ticket of this session is ever used: it is one load's own.
+    func dropTickets() {
+        isKeepingTickets = false
+        earlyTickets = []
+    }
+
+    private func didReceive(ticket: OpaquePointer) {
+        guard isKeepingTickets, earlyTickets.count < 4, let kept = unsafe KeptSession(copying: ticket) else { return }
+        if let (peer, evidence) = ticketTarget {
+            context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer)
+        } else {
+            earlyTickets.append(kept)
+        }
+    }
+
+    // MARK: Bytes
+
+    /// - Parameter target: at least one byte.
+    func read(into target: UnsafeMutableRawBufferPointer) -> Reading {
+        ERR_clear_error()
+        var count = 0
+        let status = unsafe SSL_read_ex(ssl, target.baseAddress, target.count, &count)
+        if status == 1 { return .bytes(count) }
+        switch unsafe SSL_get_error(ssl, status) {
+        case SSL_ERROR_WANT_READ: return .wantsRead
+        case SSL_ERROR_WANT_WRITE: return .wantsWrite
+        case SSL_ERROR_ZERO_RETURN: return .end
+        default: return .failed(takeFailure())
+        }
+    }
+
+    /// Whether bytes were read from the carrier that ``read(into:)`` has not given yet; they may be less than a record.
+    var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
+
+    /// Where it takes less than all, the same bytes come first at the next call.
+    func write(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
+        ERR_clear_error()
+        var count = 0
+        let status = unsafe SSL_write_ex(ssl, bytes.baseAddress, bytes.count, &count)
+        if status == 1 { return .moved(count) }
+        switch unsafe SSL_get_error(ssl, status) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .wouldBlock
+        default: return .failed(takeFailure())
+        }
+    }
+
+    /// Ends TLS in our direction (close_notify). What the peer sends can still be read.
+    ///
+    /// - Returns: `false` where the carrier takes no more at the moment; call it again when it does.
+    @discardableResult func shutDown() -> Bool {
+        guard !isBroken, unsafe SSL_is_init_finished(ssl) == 1, unsafe SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN == 0 else { return true }
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        let status = unsafe SSL_shutdown(ssl)
+        return unsafe status >= 0 || SSL_get_error(ssl, status) != SSL_ERROR_WANT_WRITE
+    }
+
+    private func takeFailure() -> SocketError {
+        isBroken = true
+        var error = TLSError.take()
+        error?.lacksClientCertificate = lacksIdentity
+        if let error, error.isAlert { return fatal(error) }
+        if let carrierFailure { return carrierFailure }
+        if carrierHasEnded, error?.isUnexpectedEnd ?? true { return .closedWithoutNotice }
+        return error.map { fatal($0) } ?? .closedWithoutNotice
+    }
+
+    /// A session that ends with a fatal alert, of either side, is not resumed (RFC 5246 §7.2.2).
+    private func fatal(_ error: TLSError) -> SocketError {
+        dropTickets()
+        if let peer = ticketTarget?.peer { context.tickets.removeAll(for: peer) }
+        return .tls(error)
+    }
+}
+
+// A session carries another one: TLS to a proxy, and through it TLS to the origin.
+extension TLSSession: TLSCarrier {
+    func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult {
+        switch unsafe read(into: target) {
+        case .bytes(let count): .moved(count)
+        case .wantsRead, .wantsWrite: .wouldBlock
+        case .end: .end
+        case .failed(let error): .failed(error)
+        }
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult { unsafe write(bytes) }
+}
+
+// MARK: From OpenSSL
+
+extension TLSSession {
+    /// The session of an `SSL` or a `BIO`, which never outlive it.
+    private static func session(_ pointer: UnsafeMutableRawPointer?) -> TLSSession? {
+        unsafe pointer.map { unsafe Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// One function for each callback.
+    static func setCallbacks(of context: OpaquePointer) {
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(
+            context,
+            { store, _ in
+                let ssl = unsafe store.flatMap { unsafe X509_STORE_CTX_get_ex_data($0, SSL_get_ex_data_X509_STORE_CTX_idx()) }
+                guard let ssl = unsafe ssl.map({ OpaquePointer($0) }), let store = unsafe store else { return 0 }
+                return unsafe TLSSession.session(SSL_get_ex_data(ssl, 0))?.verify(store) ?? 0
+            }, nil)
+        unsafe SSL_CTX_set_cert_cb(
+            context,
+            { ssl, _ in
+                guard let ssl = unsafe ssl else { return 0 }
+                return unsafe TLSSession.session(SSL_get_ex_data(ssl, 0))?.chooseIdentity() ?? 0
+            }, nil)
+        unsafe SSL_CTX_sess_set_new_cb(context) { ssl, ticket in
+            guard let ssl = unsafe ssl, let ticket = unsafe ticket else { return 0 }
+            unsafe TLSSession.session(SSL_get_ex_data(ssl, 0))?.didReceive(ticket: ticket)
+            // The reference stays OpenSSL's: SSL_CTX_sess_set_new_cb(3).
+            return 0
+        }
+    }
+
+    /// - Returns: 1: go on, or ask again later, after `SSL_set_retry_verify`; 0: fail. See SSL_CTX_set_cert_verify_callback(3).
+    private func verify(_ store: OpaquePointer) -> CInt {
+        guard let trustDecision = unsafe trustDecision ?? evaluate(store) else {
+            return unsafe portolan_SSL_set_retry_verify(ssl) == 1 ? 1 : 0
+        }
+        self.trustDecision = trustDecision
+        if trustDecision {
+            unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
+        } else if unsafe X509_STORE_CTX_get_error(store) == X509_V_OK {
+            unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
+        }
+        return trustDecision ? 1 : 0
+    }
+
+    private func evaluate(_ store: OpaquePointer) -> Bool? {
+        let isVerified = unsafe X509_verify_cert(store) == 1
+        let finding =
+            unsafe isVerified
+            ? nil : ChainFinding(code: X509_STORE_CTX_get_error(store), depth: Int(X509_STORE_CTX_get_error_depth(store)))
+        ERR_clear_error()
+        var chain: [[UInt8]] = []
+        if let shown = unsafe X509_STORE_CTX_get0_untrusted(store) {
+            for index in 0..<(unsafe portolan_X509_count(shown)) {
+                if let next = unsafe portolan_X509_at(shown, index) { chain.append(unsafe Certificate(sharing: next).der) }
+            }
+        }
+        return delegate?.session(self, didReceive: chain, finding) ?? (delegate == nil ? false : nil)
+    }
+
+    /// The delegate's answer to what it was shown.
+    func decideTrust(_ isTrusted: Bool) { trustDecision = isTrusted }
+
+    /// - Returns: 1: go on; 0: fail; -1: later.
+    private func chooseIdentity() -> CInt {
+        guard !hasShownIdentity else { return 1 }
+        guard let choice = delegate?.session(self, identityFor: acceptedIssuers) else { return delegate == nil ? 0 : -1 }
+        hasShownIdentity = true
+        guard case .show(let identity) = choice, let own = identity.chain.first else {
+            lacksIdentity = true
+            return 1
+        }
+        unsafe SSL_use_certificate(ssl, own.x509)
+        unsafe SSL_use_PrivateKey(ssl, identity.key.key)
+        for next in identity.chain.dropFirst() { unsafe portolan_SSL_add1_chain_cert(ssl, next.x509) }
+        ERR_clear_error()
+        return 1
+    }
+
+    /// The names that the server sent with its request for a certificate.
+    private var acceptedIssuers: [[UInt8]] {
+        guard let names = unsafe SSL_get0_peer_CA_list(ssl) else { return [] }
+        return (0..<(unsafe portolan_X509_NAME_count(names))).compactMap { index in
+            unsafe portolan_X509_NAME_at(names, index).map { name in unsafe DER.bytes { unsafe i2d_X509_NAME(name, &$0) } }
+        }
+    }
+
+    // MARK: The carrier as a BIO
+
+    nonisolated(unsafe) private static let method: OpaquePointer? = {  // … because it is made once and never changed
+        guard let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "portolan") else { return nil }
+        unsafe BIO_meth_set_read(method) { bio, target, count in
+            guard let bio = unsafe bio, let session = unsafe TLSSession.session(BIO_get_data(bio)) else { return -1 }
+            return unsafe session.read(for: bio, UnsafeMutableRawBufferPointer(start: target, count: Int(max(0, count))))
+        }
+        unsafe BIO_meth_set_write(method) { bio, bytes, count in
+            guard let bio = unsafe bio, let session = unsafe TLSSession.session(BIO_get_data(bio)) else { return -1 }
+            return unsafe session.write(for: bio, UnsafeRawBufferPointer(start: bytes, count: Int(max(0, count))))
+        }
+        unsafe BIO_meth_set_ctrl(method) { bio, command, _, _ in
+            switch command {
+            case BIO_CTRL_FLUSH: 1
+            case BIO_CTRL_EOF: unsafe bio.flatMap { unsafe TLSSession.session(BIO_get_data($0)) }?.carrierHasEnded == true ? 1 : 0
+            default: 0
+            }
+        }
+        return unsafe method
+    }()
+
+    private func read(for bio: OpaquePointer, _ target: UnsafeMutableRawBufferPointer) -> CInt {
+        unsafe portolan_BIO_clear_retry(bio)
+        guard unsafe !target.isEmpty else { return 0 }
+        switch unsafe carrier.receive(target) {
+        case .moved(let count): return CInt(count)
+        case .wouldBlock:
+            unsafe portolan_BIO_set_retry_read(bio)
+            return -1
+        case .end:
+            carrierHasEnded = true
+            return 0
+        case .failed(let error):
+            carrierFailure = error
+            return -1
+        }
+    }
+
+    private func write(for bio: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> CInt {
+        unsafe portolan_BIO_clear_retry(bio)
+        guard unsafe !bytes.isEmpty else { return 0 }
+        switch unsafe carrier.send(bytes) {
+        case .moved(let count): return CInt(count)
+        case .wouldBlock:
+            unsafe portolan_BIO_set_retry_write(bio)
+            return -1
+        case .end: return -1
+        case .failed(let error):
+            carrierFailure = error
+            return -1
+        }
+    }
+}

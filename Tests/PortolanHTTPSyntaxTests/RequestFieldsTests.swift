@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTPSyntax
+
+/// Which fields a request is sent with.
+@Suite struct RequestFieldsTests {
+    private let defaults = RequestFields.Defaults(userAgent: "p/1", acceptEncoding: "gzip")
+
+    private func given(_ pairs: [[String]]) throws -> HTTPFields {
+        HTTPFields(try pairs.map { HTTPField(name: try #require(HTTPField.Name($0[0])), value: $0[1]) })
+    }
+
+    private func sent(_ pairs: [[String]] = [], _ framing: RequestFraming = .none) throws -> [String] {
+        let fields = try RequestFields(completing: given(pairs), host: "a:81", framing: framing, defaults: defaults).fields
+        return fields.map { "\($0.name.rawName): \($0.value)" }
+    }
+
+    @Test func hostComesFirst() throws {
+        #expect(try sent() == ["Host: a:81", "User-Agent: p/1", "Accept: */*", "Accept-Encoding: gzip"])
+    }
+
+    @Test func callersFieldsReplaceDefaults() throws {
+        let pairs = [["accept-encoding", "br"], ["USER-AGENT", "x"], ["Accept", "text/html"], ["X-A", "b"], ["X-A", "c"]]
+        #expect(try sent(pairs) == ["Host: a:81", "accept-encoding: br", "USER-AGENT: x", "Accept: text/html", "X-A: b", "X-A: c"])
+    }
+
+    @Test func callersHostIsSentFirst() throws {
+        #expect(try sent([["X-A", "b"], ["host", "other"]]).prefix(1) == ["host: other"])
+    }
+
+    @Test func lengthIsSaid() throws {
+        #expect(try sent([], .length(5)).last == "Content-Length: 5")
+        #expect(try sent([["Content-Length", "5"]], .length(5)).filter { $0.hasPrefix("Content-Length") } == ["Content-Length: 5"])
+    }
+
+    @Test func unknownLengthIsChunked() throws {
+        #expect(try sent([], .chunked).last == "Transfer-Encoding: chunked")
+    }
+
+    @Test func connectionOptionsAreSaidOnce() throws {
+        #expect(try sent([["Connection", "Close"]]).last == "Connection: close")
+        #expect(
+            try sent([["TE", "trailers"], ["Connection", "keep-alive, TE"]]).suffix(2) == ["TE: trailers", "Connection: keep-alive, TE"])
+        let fields = try RequestFields(completing: given([["Connection", " close "]]), host: "a", framing: .none, defaults: defaults)
+        #expect(fields.closes)
+    }
+
+    @Test func expectationNeedsABody() throws {
+        let fields = try RequestFields(completing: [:], host: "a", framing: .length(1), defaults: defaults, expectsContinue: true)
+        #expect(fields.expectsContinue && fields.fields.contains(.expect))
+        let none = try RequestFields(completing: [:], host: "a", framing: .length(0), defaults: defaults, expectsContinue: true)
+        #expect(!none.expectsContinue && !none.fields.contains(.expect))
+        #expect(try sent([["Expect", "100-Continue"]], .chunked).filter { $0.hasPrefix("Expect") } == ["Expect: 100-continue"])
+    }
+
+    @Test(arguments: [
+        ["Content-Length", "6"], ["Content-Length", "+5"], ["Transfer-Encoding", "chunked"], ["Upgrade", "h2c"], ["Connection", "upgrade"],
+        ["Connection", "x-a"], ["Keep-Alive", "300"], ["Proxy-Connection", "close"], ["Trailer", "X-A"], ["TE", "gzip"], ["Expect", "x"],
+        ["Host", "a b"], ["Host", "a, b"], ["Host", "a/b"], ["HTTP2-Settings", "x"],
+    ]) func whatTheHandlerSaysItselfIsRefused(_ pair: [String]) throws {
+        let error = #expect(throws: LoadError.self) { try sent([pair], .length(5)) }
+        #expect(error?.code == .badRequest)
+        #expect(error?.message.contains(pair[0]) == true)
+    }
+
+    @Test func lengthWithoutABodyIsRefused() {
+        #expect(throws: LoadError.self) { try sent([["Content-Length", "0"]], .none) }
+        #expect(throws: LoadError.self) { try sent([["Content-Length", "5"]], .chunked) }
+        #expect(throws: LoadError.self) { try sent([["Expect", "100-continue"]], .none) }
+        #expect(throws: LoadError.self) { try sent([["Host", "a"], ["Host", "b"]]) }
+    }
+
+    @Test func bodiesAreFramedByTheirLength() {
+        #expect(RequestFraming(method: .get, body: nil) == .none)
+        #expect(RequestFraming(method: .delete, body: nil) == .none)
+        #expect(RequestFraming(method: .post, body: nil) == .length(0))
+        #expect(RequestFraming(method: .put, body: nil) == .length(0))
+        #expect(RequestFraming(method: .get, body: .text("abc")) == .length(3))
+        #expect(RequestFraming(method: .post, body: BodyPipe().body()) == .chunked)
+        #expect(!RequestFraming.length(0).hasBody && RequestFraming.chunked.hasBody)
+    }
+}

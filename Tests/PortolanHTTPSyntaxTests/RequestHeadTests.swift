@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@testable import PortolanHTTPSyntax
+
+/// Which bytes a request head is, and which it never is.
+@Suite struct RequestHeadTests {
+    private func head(_ method: HTTPRequest.Method, _ target: RequestTarget, _ fields: HTTPFields = [:]) throws -> String {
+        let writer = try RequestHeadWriter(method: method, target: target, fields: fields)
+        let bytes = writer.bytes()
+        #expect(bytes.count == writer.byteCount)
+        return String(bytes.map { Character(Unicode.Scalar($0)) })
+    }
+
+    @Test(arguments: [
+        ("http://a.example/b/c?d=e#f", "GET /b/c?d=e HTTP/1.1\r\n\r\n"),
+        ("http://a.example", "GET / HTTP/1.1\r\n\r\n"),
+        ("http://a.example/?", "GET /? HTTP/1.1\r\n\r\n"),
+        ("http://u:p@a.example:8080/%20", "GET /%20 HTTP/1.1\r\n\r\n"),
+        ("http://a.example//b", "GET //b HTTP/1.1\r\n\r\n"),
+    ]) func originForm(url: String, line: String) throws {
+        #expect(try head(.get, .origin(of: URLRecord(parsing: url))) == line)
+    }
+
+    @Test(arguments: [
+        ("http://a.example/b?d#f", "GET http://a.example/b?d HTTP/1.1\r\n\r\n"),
+        ("http://u:p@a.example:8080", "GET http://a.example:8080/ HTTP/1.1\r\n\r\n"),
+        ("http://[::1]:81/", "GET http://[::1]:81/ HTTP/1.1\r\n\r\n"),
+    ]) func absoluteForm(url: String, line: String) throws {
+        #expect(try head(.get, .absolute(of: URLRecord(parsing: url))) == line)
+    }
+
+    @Test(arguments: [
+        ("a.example:443", "CONNECT a.example:443 HTTP/1.1\r\n\r\n"), ("[::1]:81", "CONNECT [::1]:81 HTTP/1.1\r\n\r\n"),
+    ]) func authorityForm(authority: String, line: String) throws {
+        #expect(try head(.connect, .authority(authority)) == line)
+    }
+
+    @Test func fieldsKeepSpellingOrderAndBytes() throws {
+        var fields = HTTPFields()
+        fields.append(HTTPField(name: try #require(HTTPField.Name("x-B")), value: "1"))
+        fields.append(HTTPField(name: .accept, value: [0x61, 0xE9]))
+        fields.append(HTTPField(name: try #require(HTTPField.Name("X-b")), value: ""))
+        #expect(try head(.get, .origin(path: "/", query: nil), fields) == "GET / HTTP/1.1\r\nx-B: 1\r\nAccept: a\u{E9}\r\nX-b: \r\n\r\n")
+    }
+
+    /// HTTPField itself puts blanks for CR, LF and NUL; the others get through to the writer.
+    @Test(arguments: (0..<32).map { UInt8($0) }.filter { ![0, 9, 10, 13].contains($0) } + [127]) func controlCharactersInValuesAreRefused(
+        _ octet: UInt8
+    ) {
+        let field = HTTPField(name: .accept, lenientValue: [0x61, octet, 0x62])
+        #expect(throws: LoadError.self) { try head(.get, .origin(path: "/", query: nil), HTTPFields([field])) }
+    }
+
+    @Test(arguments: ["/a b", "/a\r\nX: y", "/a\0", "/a\u{7F}", "/\u{E9}", "/a#b", "a", "/a?b"]) func badPathsAreRefused(_ path: String) {
+        #expect(throws: LoadError.self) { try head(.get, .origin(path: path[...], query: nil)) }
+    }
+
+    @Test(arguments: ["a b", "a\nb", "a\0", "\u{20AC}", "#"]) func badQueriesAreRefused(_ query: String) {
+        #expect(throws: LoadError.self) { try head(.get, .origin(path: "/", query: query[...])) }
+    }
+
+    @Test(arguments: ["", "a b", "a\r\nb:1", "a/b", "a?b"]) func badAuthoritiesAreRefused(_ authority: String) {
+        #expect(throws: LoadError.self) { try head(.connect, .authority(authority)) }
+    }
+
+    @Test func pseudoFieldsAreRefused() throws {
+        let name = try #require(HTTPField.Name(parsed: ":path"))
+        #expect(throws: (any Error).self) { try RequestHeadWriter.byteCount(of: HTTPField(name: name, value: "x")) }
+    }
+
+    @Test(arguments: [(1, "1\r\n"), (15, "F\r\n"), (16, "10\r\n"), (0x1F40, "1F40\r\n"), (Int.max, "7FFFFFFFFFFFFFFF\r\n")])
+    func chunkSizes(count: Int, line: String) {
+        let bytes = [UInt8](capacity: ChunkHeader.longest) { output in ChunkHeader.write(count: count, to: &output) }
+        #expect(String(decoding: bytes, as: UTF8.self) == line)
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import ServerSupport
+import Testing
+
+@testable import PortolanTransport
+
+/// Byte connections as a protocol other than HTTP uses them.
+@Suite("Byte connections", .timeLimit(.minutes(1))) struct ByteConnectorTests {
+    /// More than the buffers of two sockets take.
+    private static let large = [UInt8]("start\r\n\r\n".utf8) + [UInt8](repeating: 0x2A, count: 24 << 20)
+
+    enum Way: CaseIterable { case clear, tls }
+
+    @Test("After finishWriting() everything that was written arrives, and what the server sends is still received", arguments: Way.allCases)
+    func halfClose(way: Way) async throws {
+        let isFinished = try Gate()
+        let readAll = SecureServer.Behaviour.script([
+            .wait(isFinished), .receive(Self.large.count - 9), .receiveToEnd, .send(text: "got it all"),
+        ])
+        let server = try await way == .tls ? SecureServer("good", readAll) : SecureServer(nil, readAll)
+        let client = try Client()
+        let opened = try await client.open(to: server.port, offering: way == .tls ? [] : nil).get()
+        #expect((opened.value.security != nil) == (way == .tls))
+        client.inTurn {
+            opened.value.transport.hand(to: client)
+            opened.value.transport.write(Self.large)
+            #expect(!opened.value.transport.isWritable)
+            opened.value.transport.finishWriting()
+            #expect(!opened.value.transport.isWritable)
+            opened.value.transport.write([UInt8]("never".utf8))
+            isFinished.open()
+        }
+        #expect(try await client.untilEnd() == "got it all")
+        try await server.stop()
+    }
+
+    @Test("TLS starts on an open connection, after everything that was written in clear")
+    func startTLS() async throws {
+        let isWritten = try Gate()
+        // The client's clear bytes fill the socket before the server reads any.
+        let server = try await SecureServer("good") {
+            $0.prelude = [.send(text: "ready\r\n"), .wait(isWritten), .receive(Self.large.count)]
+        }
+        let client = try Client()
+        let opened = try await client.open(to: server.port, offering: nil).get()
+        client.inTurn { opened.value.transport.hand(to: client) }
+        try await client.wait(for: "ready\r\n")
+        let outcome = try await client.secure(opened, port: server.port) {
+            opened.value.transport.write(Self.large)
+            #expect(!opened.value.transport.isWritable)
+            isWritten.open()
+        }
+        guard case .secured(let security) = outcome.value else {
+            Issue.record("\(outcome.value)")
+            return
+        }
+        #expect(security.version == "TLSv1.3" && security.applicationProtocol == nil && !security.isResumed)
+        client.inTurn {
+            opened.value.transport.hand(to: client)
+            opened.value.transport.write([UInt8]("GET\r\n\r\n".utf8))
+        }
+        try await client.wait(for: "ready\r\n" + SecureServer.hello)
+        client.inTurn { opened.value.transport.close() }
+        try await server.stop()
+    }
+
+    @Test("TLS that starts later checks the server's certificate")
+    func startTLSWithAnotherName() async throws {
+        let server = try await SecureServer("misnamed") { $0.prelude = [.send(text: "ready")] }
+        let client = try Client()
+        let opened = try await client.open(to: server.port, offering: nil).get()
+        client.inTurn { opened.value.transport.hand(to: client) }
+        try await client.wait(for: "ready")
+        let outcome = try await client.secure(opened, port: server.port) {}
+        guard case .refused(let error) = outcome.value else {
+            Issue.record("\(outcome.value)")
+            return
+        }
+        #expect(error.code == .certificateNotTrusted)
+        client.inTurn { opened.value.transport.close() }
+        _ = try await client.untilEnd()
+        try await server.stop()
+    }
+
+    /// Somebody between could add bytes to the server's agreement: they never count as protected.
+    @Test("Clear bytes behind the server's agreement break the handshake")
+    func startTLSWithInjectedBytes() async throws {
+        let isAsked = try Gate()
+        let server = try await SecureServer("good") {
+            $0.prelude = [.send(text: "ready"), .wait(isAsked), .send(text: "injected")]
+        }
+        let client = try Client()
+        let opened = try await client.open(to: server.port, offering: nil).get()
+        client.inTurn { opened.value.transport.hand(to: client) }
+        try await client.wait(for: "ready")
+        let outcome = try await client.secure(opened, port: server.port) { isAsked.open() }
+        guard case .failed(let error) = outcome.value else {
+            Issue.record("\(outcome.value)")
+            return
+        }
+        #expect(error.code == .secureConnectionFailed)
+        #expect(client.text == "ready")
+        client.inTurn { opened.value.transport.close() }
+        try await server.stop()
+    }
+
+    /// epoll(7) reports the end of a socket again and again.
+    @Test("A server that closes in the handshake keeps nobody busy, before the connection is closed", .timeLimit(.minutes(1)))
+    func closedInTheHandshake() async throws {
+        let isAsked = try Gate()
+        let server = try ScriptedServer([.wait(isAsked), .receive(5), .halfClose, .receiveToEnd])
+        let client = try Client()
+        let opened = try await client.open(to: server.port, offering: nil).get()
+        client.inTurn { opened.value.transport.hand(to: client) }
+        let outcome = try await client.secure(opened, port: server.port) { isAsked.open() }
+        guard case .failed = outcome.value else {
+            Issue.record("\(outcome.value)")
+            return
+        }
+        #expect(await client.isQuiet())
+        client.inTurn { opened.value.transport.close() }
+        #expect(try await client.untilEnd().isEmpty)
+    }
+
+    @Test("Each step of an attempt is reported once, in its order")
+    func steps() async throws {
+        let server = try await SecureServer("good")
+        let client = try Client()
+        let opened = try await client.open(to: server.port, offering: ["http/1.1"], host: "localhost").get()
+        #expect(client.steps == [.nameFound, .connected, .secured])
+        #expect(opened.value.security?.applicationProtocol == "http/1.1")
+        #expect(opened.value.remoteAddress == "127.0.0.1:\(server.port)")
+        client.inTurn { opened.value.transport.close() }
+        try await server.stop()
+    }
+}
+
+/// A program's side of byte connections: a loop, a connector, and what was read.
+private final class Client: ByteReceiver, Sendable {
+    private struct State {
+        var text = ""
+        var hasEnded = false
+        var steps: [LoadStep] = []
+    }
+
+    private let state = Observed(State())
+    private let connector: ByteConnector
+    let isIdle = false
+
+    init() throws {
+        var configuration = TransportConfiguration()
+        configuration.tls.trustRoots = .only([.file(path: try certificates().path("authority.pem"))])
+        connector = ByteConnector(configuration, contexts: SecureContexts(configuration.tls), on: try SocketLoop())
+    }
+
+    var text: String { state.state.text }
+    var steps: [LoadStep] { state.state.steps }
+
+    func isQuiet() async -> Bool { await connector.loop.isQuiet() }
+    func inTurn(_ body: () -> Void) { connector.loop.inTurn(body) }
+
+    func open(to port: Int, offering protocols: [String]?, host: String = "127.0.0.1") async -> Result<TurnBound<OpenConnection>, LoadError>
+    {
+        let endpoint = Endpoint(Self.peer(host, port), applicationProtocols: protocols)
+        return await withCheckedContinuation { continuation in
+            connector.loop.execute { [self] in
+                var attempt: ByteConnectionAttempt?
+                attempt = connector.attempt(to: endpoint, for: nil) { [self] step in
+                    state.update { $0.steps.append(step) }
+                } completion: { result in
+                    withExtendedLifetime(attempt) { continuation.resume(returning: result.map(TurnBound.init)) }
+                    attempt = nil
+                }
+                attempt?.start()
+            }
+        }
+    }
+
+    private static func peer(_ host: String, _ port: Int) -> TLSPeer { TLSPeer(host: host, port: port, description: "the server") }
+
+    /// - Parameter body: called in the same turn, before the handshake is asked for.
+    func secure(
+        _ opened: TurnBound<OpenConnection>, port: Int, after body: @escaping @Sendable () -> Void
+    ) async throws -> TurnBound<TLSHandshake.Outcome> {
+        await withCheckedContinuation { continuation in
+            connector.loop.execute { [self] in
+                body()
+                _ = connector.startTLS(on: opened.value.transport, with: Self.peer("127.0.0.1", port)) {
+                    continuation.resume(returning: TurnBound($0))
+                }
+            }
+        }
+    }
+
+    func wait(for text: String) async throws { try await state.wait { $0.text == text } }
+
+    func untilEnd() async throws -> String {
+        try await state.wait { $0.hasEnded }
+        return text
+    }
+
+    func didReceive(_ bytes: borrowing RawSpan) {
+        let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+        state.update { $0.text += text }
+    }
+    func transportIsWritable() {}
+    func transportDidEnd(_ failure: SocketError?) { state.update { $0.hasEnded = true } }
+}

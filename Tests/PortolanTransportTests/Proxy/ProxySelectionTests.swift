@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+@testable import PortolanTransport
+
+@Suite("Which proxy for which URL")
+struct ProxySelectionTests {
+    /// Variables, a URL, and the proxy for it; `nil`: straight to the origin.
+    private static let rows: [([String: String], String, String?)] = [
+        ([:], "http://h/", nil),
+        ([:], "https://h/", nil),
+        (["http_proxy": "p:1"], "http://h/", "http://p:1"),
+        (["http_proxy": "p:1"], "https://h/", nil),
+        // What a CGI program's client can set never counts.
+        (["HTTP_PROXY": "p:1"], "http://h/", nil),
+        (["HTTP_PROXY": "p:1"], "https://h/", nil),
+        (["HTTP_PROXY": "evil:1", "http_proxy": "p:1"], "http://h/", "http://p:1"),
+        (["HTTP_PROXY": "evil:1", "all_proxy": "p:1"], "http://h/", "http://p:1"),
+        (["https_proxy": "p:1"], "https://h/", "http://p:1"),
+        (["HTTPS_PROXY": "p:1"], "https://h/", "http://p:1"),
+        (["https_proxy": "p:1", "HTTPS_PROXY": "q:1"], "https://h/", "http://p:1"),
+        (["https_proxy": "p:1"], "http://h/", nil),
+        (["all_proxy": "p:1"], "http://h/", "http://p:1"),
+        (["all_proxy": "p:1"], "https://h/", "http://p:1"),
+        (["ALL_PROXY": "p:1"], "https://h/", "http://p:1"),
+        (["all_proxy": "p:1", "ALL_PROXY": "q:1"], "http://h/", "http://p:1"),
+        (["http_proxy": "p:1", "all_proxy": "q:1"], "http://h/", "http://p:1"),
+        (["http_proxy": "p:1", "all_proxy": "q:1"], "https://h/", "http://q:1"),
+        // An empty one is none.
+        (["http_proxy": "", "all_proxy": "q:1"], "http://h/", "http://q:1"),
+        (["https_proxy": "", "HTTPS_PROXY": "q:1"], "https://h/", "http://q:1"),
+        (["all_proxy": "", "ALL_PROXY": ""], "http://h/", nil),
+        // Exceptions
+        (["all_proxy": "p:1", "no_proxy": "h"], "http://h/", nil),
+        (["all_proxy": "p:1", "NO_PROXY": "h"], "http://h/", nil),
+        (["all_proxy": "p:1", "no_proxy": "other", "NO_PROXY": "h"], "http://h/", "http://p:1"),
+        (["all_proxy": "p:1", "no_proxy": "", "NO_PROXY": "h"], "http://h/", nil),
+        (["all_proxy": "p:1", "no_proxy": "other"], "http://h/", "http://p:1"),
+        (["no_proxy": "other"], "http://h/", nil),
+    ]
+
+    private static func selection(_ variables: [String: String]) -> ProxySelection {
+        ProxySelection(.environment) { variables[$0] }
+    }
+
+    private static func proxy(_ selection: ProxySelection, _ url: String) throws -> String? {
+        try selection.proxy(for: Request(url)).map(\.description)
+    }
+
+    @Test(arguments: rows)
+    func theEnvironmentDecidesAsForCurl(_ variables: [String: String], _ url: String, _ proxy: String?) throws {
+        #expect(try Self.proxy(Self.selection(variables), url) == proxy)
+    }
+
+    @Test func directHeedsNoEnvironment() throws {
+        let selection = ProxySelection(.direct) { _ in
+            Issue.record("the environment was read")
+            return "p:1"
+        }
+        #expect(try Self.proxy(selection, "http://h/") == nil)
+    }
+
+    @Test func anExplicitProxyServesBothSchemesAndHasItsOwnExceptions() throws {
+        let selection = ProxySelection(.proxy("socks5h://p:1", except: "a.test, 10.0.0.0/8")) { _ in "q:2" }
+        #expect(try Self.proxy(selection, "http://h/") == "socks5h://p:1")
+        #expect(try Self.proxy(selection, "https://h/") == "socks5h://p:1")
+        #expect(try Self.proxy(selection, "https://x.a.test/") == nil)
+        #expect(try Self.proxy(selection, "http://10.1.2.3/") == nil)
+    }
+
+    @Test func theRequestsOwnProxyComesFirst() throws {
+        let selection = Self.selection(["http_proxy": "p:1", "no_proxy": "h"])
+        var request = try Request("http://h/")
+        request[RequestProxy.self] = "socks5://q:2"
+        #expect(try selection.proxy(for: request)?.description == "socks5://q:2")
+        request.url = try URLRecord(parsing: "http://other/")
+        request[RequestProxy.self] = "direct"
+        #expect(try selection.proxy(for: request) == nil)
+        request[RequestProxy.self] = "ftp://q"
+        #expect(throws: LoadError.self) { try selection.proxy(for: request) }
+    }
+
+    @Test func aBadValueFailsOnlyTheLoadsThatWouldUseIt() throws {
+        let selection = Self.selection(["http_proxy": "ftp://user:s3cret@p:1", "https_proxy": "q:2", "no_proxy": "safe.test"])
+        #expect(try Self.proxy(selection, "https://h/") == "http://q:2")
+        #expect(try Self.proxy(selection, "http://safe.test/") == nil)
+        let error = #expect(throws: LoadError.self) { try Self.proxy(selection, "http://h/") }
+        #expect(error?.code == .proxyNotFound)
+        #expect(error?.message == "http_proxy is 'ftp://…@p:1', whose scheme is that of no proxy; use http, https, socks5 or socks5h")
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PortolanTestSupport
+import TestThreads
+
+/// Certificates of every kind that the tests need, made by openssl(1) once for all of them.
+package final class Certificates: Sendable {
+    static let shared = Result { try Certificates() }
+
+    private let folder: TemporaryFolder
+
+    private init() throws {
+        folder = try TemporaryFolder()
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-euc", Self.script]
+        process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
+        let log = folder.path(of: "log")
+        try Data().write(to: URL(fileURLWithPath: log))
+        process.standardOutput = FileHandle(forWritingAtPath: log)
+        process.standardError = process.standardOutput
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failure(log: try String(contentsOfFile: log, encoding: .utf8)) }
+    }
+
+    struct Failure: Error { let log: String }
+
+    package func path(_ name: String) -> String { folder.path(of: name) }
+
+    /// What a server shows.
+    package func files(_ name: String) -> SecureServer.Settings.Certificate { .files(chain: path("\(name).pem"), key: path("\(name).key")) }
+
+    /// The leaf of `name`, or another of its chain.
+    package func der(_ name: String, _ index: Int = 0) throws -> [UInt8] {
+        let blocks = try blocks("\(name).pem")
+        guard blocks.indices.contains(index) else { throw Failure(log: "\(name).pem has no certificate \(index)") }
+        return blocks[index]
+    }
+
+    /// The key of `name`, DER.
+    package func key(_ name: String) throws -> [UInt8] {
+        guard let key = try blocks("\(name).key").first else { throw Failure(log: "\(name).key has no key") }
+        return key
+    }
+
+    /// What a file in PEM has in it (RFC 7468 §3).
+    private func blocks(_ file: String) throws -> [[UInt8]] {
+        let text = try String(contentsOfFile: path(file), encoding: .utf8)
+        return text.components(separatedBy: "-----BEGIN ").dropFirst().map { block in
+            let lines = block.split(separator: "\n").dropFirst().prefix { !$0.hasPrefix("-----END ") }
+            return Array(Data(base64Encoded: lines.joined()) ?? Data())
+        }
+    }
+
+    package func bytes(_ file: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path(file)))) }
+
+    /// `issue NAME ISSUER FROM UNTIL EXTENSIONS`: a key and a certificate. The chain of an intermediate's leaves is complete.
+    private static let script = #"""
+        config() {
+            printf '%s\n' '[ca]' 'default_ca=d' '[d]' 'new_certs_dir=.' "database=$1.index" "serial=$1.serial" 'default_md=sha256' 'policy=p' \
+                'unique_subject=no' 'copy_extensions=none' '[p]' 'commonName=supplied' > "$1.cnf"
+            : > "$1.index"; printf '%s' "$2" > "$1.serial"
+        }
+        key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1.key"; }
+        root() {
+            key "$1"; config "$1" "$3"
+            openssl req -x509 -new -key "$1.key" -subj "/CN=$2" -days 3650 -out "$1.pem" \
+                -addext basicConstraints=critical,CA:TRUE -addext keyUsage=keyCertSign
+        }
+        issue() {
+            key "$1"; printf '%s\n' "$6" > "$1.ext"
+            openssl req -new -key "$1.key" -subj "/CN=$2" -out "$1.csr"
+            openssl ca -batch -notext -config "$3.cnf" -cert "$3.pem" -keyfile "$3.key" -startdate "$4" -enddate "$5" \
+                -in "$1.csr" -out "$1.pem" -extfile "$1.ext"
+        }
+        past=20200101000000Z; then=20210202000000Z; future=20400303000000Z; far=20491231000000Z
+        here=subjectAltName=DNS:localhost,DNS:*.wild.test,IP:127.0.0.1,IP:::1
+        root authority 'Test Authority' 01; root stranger 'Unknown Authority' 01
+        issue good good.test authority $past $far $here
+        issue expired expired.test authority $past $then $here
+        issue future future.test authority $future $far $here
+        issue misnamed misnamed.test authority $past $far subjectAltName=DNS:other.test,DNS:www.other.test,IP:192.0.2.1
+        issue nameless localhost authority $past $far keyUsage=digitalSignature
+        issue unknown unknown.test stranger $past $far $here
+        issue expired-misnamed both.test authority $past $then subjectAltName=DNS:other.test
+        issue client-only client-only.test authority $past $far "$here
+        extendedKeyUsage=clientAuth"
+        key self; openssl req -x509 -new -key self.key -subj /CN=self.test -days 3650 -out self.pem -addext $here
+        issue intermediate 'Test Intermediate' authority $past $far 'basicConstraints=critical,CA:TRUE
+        keyUsage=keyCertSign'
+        config intermediate 01
+        issue below below.test intermediate $past $far $here; cp below.pem incomplete.pem; cp below.key incomplete.key
+        cat intermediate.pem >> below.pem
+        issue client 'A Client' authority $past $far extendedKeyUsage=clientAuth
+        issue client-unknown 'A Stranger' stranger $past $far extendedKeyUsage=clientAuth
+        openssl pkcs8 -topk8 -in client.key -passout pass:secret -out client-locked.key
+        openssl pkcs8 -topk8 -nocrypt -in client.key -outform DER -out client.key.der
+        openssl x509 -in client.pem -outform DER -out client.der
+        cat client.pem client.key > client-both.pem
+        openssl pkcs12 -export -in client.pem -inkey client.key -passout pass:secret -out client.p12
+        openssl pkcs12 -export -legacy -in client.pem -inkey client.key -passout pass:secret -out client-old.p12
+        openssl pkcs12 -export -nokeys -in client.pem -passout pass:secret -out client-keyless.p12
+        openssl pkey -in good.key -pubout -outform DER -out good.spki
+        mkdir roots; cp authority.pem stranger.pem roots; echo text > roots/README
+        echo text > text.pem; : > empty.pem; printf '0\005abc' > bad.der
+        """#
+}
+
+/// The certificates, or the failure to make them as the test's own.
+package func certificates() throws -> Certificates { try Certificates.shared.get() }
+
+extension SecureServer {
+    /// - Parameter name: of its certificate.
+    package convenience init(
+        _ name: String, _ behaviour: Behaviour = .answer(SecureServer.hello), on loopback: Loopback = .ipv4,
+        change: (inout Settings) throws -> Void = { _ in }
+    ) async throws {
+        // Making them waits for a process.
+        var settings = Settings(try await inOwnThread { try certificates().files(name) })
+        try change(&settings)
+        try self.init(settings, behaviour, on: loopback)
+    }
+}
