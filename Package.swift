@@ -28,6 +28,7 @@ let peers: [Package.Dependency] =
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.30.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.36.0"),
     ] : []
 let benchmarks: [Target] =
     hasBenchmarks
@@ -39,12 +40,13 @@ let benchmarks: [Target] =
         .executableTarget(
             name: "bench",
             dependencies: [
-                "CTally", "CLinux", "CCurl", "CPortolanZlib", "Portolan",
+                "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
         .testTarget(name: "BenchTests", dependencies: ["bench"], path: "Benchmarks/Tests/BenchTests", swiftSettings: strict),

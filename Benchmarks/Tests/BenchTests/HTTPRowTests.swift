@@ -16,6 +16,16 @@ extension BenchTests {
             #expect(outcome.results.allSatisfy { $0.value > 0 && $0.peers.values.allSatisfy { $0 > 0 } })
         }
 
+        /// Tallies of HTTP/1.1 and HTTP/2 over TLS are compared, too.
+        @Test(arguments: ["https-64", "http2-64", "http-64-async"]) func everybodyReadsTheSame(row: String) throws {
+            let outcome = try BenchProgram.run(["--row", row, "--rounds", "1"])
+            #expect(outcome.errors == "")
+            let result = try #require(outcome.results.first)
+            #expect(result.name == row)
+            #expect(Set(result.peers.keys) == ["libcurl multi", "libcurl poll", "AsyncHTTPClient", "raw"])
+            #expect(result.value > 0 && result.peers.values.allSatisfy { $0 > 0 })
+        }
+
         @Test func rowWithoutServersSaysSo() throws {
             let outcome = try BenchProgram.run(["--row", "http-get", "--row", "registry-10", "--rounds", "1", "--servers", "/nowhere"])
             #expect(outcome.status == 1)

@@ -7,6 +7,16 @@ struct HTTPTarget: Sendable {
     let url: String
     /// How many bytes it has.
     let size: Int
+    /// `nil`: plain HTTP/1.1.
+    var security: Security?
+
+    /// What everybody who loads it over TLS needs.
+    struct Security: Hashable, Sendable {
+        /// The file with the certificate of the authority that is trusted, and no other.
+        let authority: String
+        /// Whether HTTP/2 is offered; otherwise HTTP/1.1 is all there is.
+        let usesHTTP2: Bool
+    }
 
     /// As a raw loop needs it: on 127.0.0.1.
     func parts() throws -> (port: UInt16, path: String) {
@@ -22,5 +32,13 @@ extension Workshop {
     func target(_ size: Int) throws -> HTTPTarget {
         let name = try noise(size)
         return HTTPTarget(url: try nginx().http + "/" + name, size: size)
+    }
+
+    /// The same over TLS.
+    func secureTarget(_ size: Int, usesHTTP2: Bool) throws -> HTTPTarget {
+        let name = try noise(size)
+        let nginx = try nginx()
+        let security = HTTPTarget.Security(authority: nginx.authority, usesHTTP2: usesHTTP2)
+        return HTTPTarget(url: nginx.https + "/" + name, size: size, security: security)
     }
 }

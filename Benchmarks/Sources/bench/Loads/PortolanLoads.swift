@@ -4,32 +4,40 @@ import CTally
 import FoundationEssentials
 import Portolan
 
-/// What is measured, in each of its forms: http: with the shared loader, as programs use it.
+/// What is measured, in each of its forms: http: with the shared loader, as programs use it; https: with one that trusts the benchmarks' authority.
 enum PortolanLoads {
     static let name = "portolan"
 
+    private static func loader(for target: HTTPTarget) -> Loader {
+        guard let security = target.security else { return .shared }
+        var http = HTTPConfiguration()
+        http.tls.trustRoots = .only([.file(path: security.authority)])
+        http.allowsHTTP2 = security.usesHTTP2
+        var configuration = Loader.Configuration.default
+        configuration.handlers = [HTTPHandler(configuration: http)]
+        return Loader(configuration: configuration)
+    }
+
     /// The delegate form, `count` loads in flight; the next is started from the end of the last.
-    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader = .shared) throws -> Contender {
-        let request = try Request(target.url)
+    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Contender {
+        let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Contender(name, amount: times) { try await LoadChains.load(request, times: times, inFlight: count, with: loader) }
     }
 
-    /// `data(for:)`, awaited.
-    static func awaited(_ target: HTTPTarget, times: Int, with loader: Loader = .shared) throws -> Contender {
-        let request = try Request(target.url)
+    /// `data(for:)`, awaited, by `count` tasks at a time.
+    static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Contender {
+        let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Contender(name, amount: times) {
-            var tally = bench_tally()
-            for _ in 0..<times {
+            try await AwaitedLoads.run(times: times, inFlight: count) {
                 let (body, _) = try await loader.data(for: request)
-                tally += bench_tally(of: body.bytes)
+                return bench_tally(of: body.bytes)
             }
-            return tally
         }
     }
 
     /// `waitForData(for:)` on a thread of its own.
-    static func blocking(_ target: HTTPTarget, times: Int, with loader: Loader = .shared) throws -> Contender {
-        let request = try Request(target.url)
+    static func blocking(_ target: HTTPTarget, times: Int, with loader: Loader? = nil) throws -> Contender {
+        let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Contender(name, amount: times) {
             try await BlockingThread.run {
                 var tally = bench_tally()
@@ -43,8 +51,8 @@ enum PortolanLoads {
     }
 
     /// One load, streamed to a delegate.
-    static func streamed(_ target: HTTPTarget, amount: Int, with loader: Loader = .shared) throws -> Contender {
-        let request = try Request(target.url)
+    static func streamed(_ target: HTTPTarget, amount: Int, with loader: Loader? = nil) throws -> Contender {
+        let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
         return Contender(name, amount: amount) { try await TallyingDelegate.load(request, with: loader) }
     }
 }

@@ -85,6 +85,14 @@ struct Budget: Sendable {
         }
     }
 
+    /// Compares what both cost above the raw loop, which does nothing but the work that nobody can avoid.
+    static func atMost(_ factor: Double, of peer: String, over raw: String) -> Budget {
+        Budget("over \(raw) ≤ \(Figure.short(factor)) × \(peer)") { value, peers in
+            guard let peer = peers[peer], let raw = peers[raw] else { return false }
+            return value - raw <= factor * (peer - raw)
+        }
+    }
+
     func and(_ other: Budget) -> Budget {
         Budget("\(text), \(other.text)") { [isKept] value, peers in isKept(value, peers) && other.isKept(value, peers) }
     }

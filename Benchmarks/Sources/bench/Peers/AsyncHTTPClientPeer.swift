@@ -11,23 +11,47 @@ import CTally
 import NIOCore
 import NIOHTTPCompression
 import NIOPosix
+import NIOSSL
+import Synchronization
 
 enum AsyncHTTPClientPeer {
     static let name = "AsyncHTTPClient"
     static let nameOfFuture = "AHC future"
 
+    /// In what the clients differ.
+    private struct Kind: Hashable {
+        var security: HTTPTarget.Security?
+        var decodes = false
+    }
+
     // Never shut down, for they live as long as the process.
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    private static let client = HTTPClient(eventLoopGroup: group, configuration: configuration())
-    private static let decoding = HTTPClient(eventLoopGroup: group, configuration: configuration(decompression: .enabled(limit: .none)))
+    private static let clients = Mutex<[Kind: HTTPClient]>([:])
 
-    private static func configuration(decompression: HTTPClient.Decompression = .disabled) -> HTTPClient.Configuration {
+    private static func client(_ kind: Kind) -> HTTPClient {
+        clients.withLock { clients in
+            if let client = clients[kind] { return client }
+            let client = HTTPClient(eventLoopGroup: group, configuration: configuration(kind))
+            clients[kind] = client
+            return client
+        }
+    }
+
+    private static func configuration(_ kind: Kind) -> HTTPClient.Configuration {
         let pool = HTTPClient.Configuration.ConnectionPool(idleTimeout: .minutes(60), concurrentHTTP1ConnectionsPerHostSoftLimit: 1024)
-        return HTTPClient.Configuration(connectionPool: pool, decompression: decompression)
+        var configuration = HTTPClient.Configuration(
+            connectionPool: pool, decompression: kind.decodes ? .enabled(limit: .none) : .disabled)
+        guard let security = kind.security else { return configuration }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .file(security.authority)
+        configuration.tlsConfiguration = tls
+        configuration.httpVersion = security.usesHTTP2 ? .automatic : .http1Only
+        return configuration
     }
 
     static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Contender {
         let request = try HTTPClient.Request(url: target.url)
+        let client = client(Kind(security: target.security))
         return Contender(name, amount: amount ?? times) {
             try await RequestChains.load(request, times: times, inFlight: count, with: client)
         }
@@ -36,24 +60,24 @@ enum AsyncHTTPClientPeer {
     /// - Parameter decodes: whether it asks for gzip, and undoes it.
     static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Contender {
         let request = try HTTPClient.Request(url: target.url)
-        let client = decodes ? decoding : client
+        let client = client(Kind(security: target.security, decodes: decodes))
         return Contender(name, amount: amount) { try await RequestChains.load(request, times: 1, inFlight: 1, with: client) }
     }
 
-    static func awaited(_ target: HTTPTarget, times: Int) -> Contender {
+    static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Contender {
         let request = HTTPClientRequest(url: target.url)
+        let client = client(Kind(security: target.security))
         return Contender(name, amount: times) {
-            var tally = bench_tally()
-            for _ in 0..<times {
+            try await AwaitedLoads.run(times: times, inFlight: count) {
                 let body = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: target.size)
-                tally += unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
+                return unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
             }
-            return tally
         }
     }
 
     static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Contender {
         let request = try HTTPClient.Request(url: target.url)
+        let client = client(Kind(security: target.security))
         return Contender(nameOfFuture, amount: times) {
             var tally = bench_tally()
             for _ in 0..<times {

@@ -12,6 +12,8 @@ final class CurlHandle: @unchecked Sendable {  // … because a contender's runs
         var bufferSize: Int?
         /// What is accepted and decoded; `nil`: none.
         var codings: String?
+        /// Over TLS: whom to trust, and whether HTTP/2 is offered.
+        var security: HTTPTarget.Security?
 
         static let largeBuffer = Options(bufferSize: 512 << 10)
     }
@@ -30,7 +32,16 @@ final class CurlHandle: @unchecked Sendable {  // … because a contender's runs
         try Self.check(unsafe bench_curl_set_writer(handle, write, tally))
         if let size = options.bufferSize { try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_BUFFERSIZE, size)) }
         if let codings = options.codings { try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_ACCEPT_ENCODING, codings)) }
-        try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1))
+        try setVersion(options.security)
+    }
+
+    private func setVersion(_ security: HTTPTarget.Security?) throws {
+        let version = security?.usesHTTP2 == true ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_HTTP_VERSION, version))
+        guard let security else { return }
+        try Self.check(unsafe bench_curl_set_text(handle, CURLOPT_CAINFO, security.authority))
+        // Of several in flight the first one connects, and the others wait to be streams of its connection.
+        if security.usesHTTP2 { try Self.check(unsafe bench_curl_set_number(handle, CURLOPT_PIPEWAIT, 1)) }
     }
 
     deinit {

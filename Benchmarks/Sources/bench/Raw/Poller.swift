@@ -11,7 +11,7 @@ final class Poller: @unchecked Sendable {  // … because a contender's runs com
 
     init() throws {
         descriptor = epoll_create1(O_CLOEXEC)
-        guard descriptor >= 0 else { throw RawConnection.failure("epoll_create1") }
+        guard descriptor >= 0 else { throw RawSocket.failure("epoll_create1") }
         unsafe events = .allocate(capacity: 256)
     }
 
@@ -22,7 +22,7 @@ final class Poller: @unchecked Sendable {  // … because a contender's runs com
 
     /// - Parameter mark: told when there is something to read.
     func watch(_ watched: Int32, as mark: UInt64) throws {
-        guard control(EPOLL_CTL_ADD, watched, bench_epoll_in, mark) else { throw RawConnection.failure("epoll_ctl") }
+        guard control(EPOLL_CTL_ADD, watched, bench_epoll_in, mark) else { throw RawSocket.failure("epoll_ctl") }
     }
 
     func control(_ operation: Int32, _ watched: Int32, _ interest: UInt32, _ mark: UInt64) -> Bool {
@@ -39,7 +39,7 @@ final class Poller: @unchecked Sendable {  // … because a contender's runs com
 
     func wait(atMost limit: Int32, _ body: (_ mark: UInt64, _ events: UInt32) throws -> Void) throws {
         let count = unsafe epoll_wait(descriptor, events.baseAddress, Int32(events.count), limit)
-        guard count >= 0 || errno == EINTR else { throw RawConnection.failure("epoll_wait") }
+        guard count >= 0 || errno == EINTR else { throw RawSocket.failure("epoll_wait") }
         for index in 0..<Int(max(0, count)) {
             let event = unsafe events[index]
             unsafe try body(event.data.u64, event.events)

@@ -3,15 +3,11 @@
 import CTally
 import Glibc
 
-/// A connection of the raw loops: socket(2), connect(2), and the same request sent again and again from memory.
-@safe
-final class RawConnection: @unchecked Sendable {  // … because a contender's runs come one after the other
+/// A socket that is connected to 127.0.0.1: socket(2), connect(2).
+final class RawSocket: Sendable {
     let descriptor: Int32
-    private let request: [UInt8]
 
-    init(_ target: HTTPTarget) throws {
-        let (port, path) = try target.parts()
-        request = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nUser-Agent: raw\r\nAccept: */*\r\n\r\n".utf8)
+    init(port: UInt16) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw Self.failure("socket") }
         var address = sockaddr_in()
@@ -30,21 +26,67 @@ final class RawConnection: @unchecked Sendable {  // … because a contender's r
 
     deinit { close(descriptor) }
 
-    func ask() throws {
-        let count = unsafe request.withUnsafeBytes { unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-        guard count == request.count else { throw Self.failure("send") }
-    }
-
-    /// Reads what there is, once.
-    ///
-    /// - Returns: whether the answer is complete.
-    func read(_ answer: inout RawAnswer, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
-        let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
-        guard count > 0 else { throw count == 0 ? Missing("raw: nginx closed the connection") : Self.failure("recv") }
-        return unsafe try answer.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-    }
-
     static func failure(_ call: String) -> Missing {
         unsafe Missing("raw: \(call): \(String(cString: strerror(errno)))")
+    }
+}
+
+/// A connection of the raw loops with HTTP/1.1, in clear or with TLS: the same request, sent again and again from memory.
+@safe
+final class RawConnection: @unchecked Sendable {  // … because a contender's runs come one after the other
+    private enum Way {
+        case plain(RawSocket)
+        case secure(RawTLS)
+    }
+
+    private let way: Way
+    private let request: [UInt8]
+
+    init(_ target: HTTPTarget) throws {
+        let (port, path) = try target.parts()
+        request = Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nUser-Agent: raw\r\nAccept: */*\r\n\r\n".utf8)
+        way = target.security == nil ? .plain(try RawSocket(port: port)) : .secure(try RawTLS(target))
+    }
+
+    var descriptor: Int32 {
+        switch way {
+        case .plain(let socket): socket.descriptor
+        case .secure(let tls): tls.descriptor
+        }
+    }
+
+    /// From now on there are several connections, and epoll(7) says which one has something to read.
+    func stopBlocking() throws {
+        if case .secure(let tls) = way { try tls.stopBlocking() }
+    }
+
+    /// Whether OpenSSL may have bytes of which epoll(7) does not know.
+    var mayHoldMore: Bool { if case .secure = way { true } else { false } }
+
+    func ask() throws {
+        try unsafe request.withUnsafeBytes { bytes in
+            switch way {
+            case .plain(let socket):
+                let count = unsafe send(socket.descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+                guard count == bytes.count else { throw RawSocket.failure("send") }
+            case .secure(let tls): unsafe try tls.write(bytes)
+            }
+        }
+    }
+
+    /// Reads what there is, once; with TLS, at most one record.
+    ///
+    /// - Returns: whether the answer is complete; `nil` where nothing is there.
+    func read(_ answer: inout RawAnswer, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool? {
+        let count: Int
+        switch way {
+        case .plain(let socket):
+            count = unsafe recv(socket.descriptor, buffer.baseAddress, buffer.count, 0)
+            guard count > 0 else { throw count == 0 ? Missing("raw: nginx closed the connection") : RawSocket.failure("recv") }
+        case .secure(let tls):
+            count = unsafe try tls.read(into: buffer)
+            guard count > 0 else { return nil }
+        }
+        return unsafe try answer.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Large bodies over http:, streamed to a delegate.
+/// Large bodies over http: and https:, streamed to a delegate.
 enum HTTPBulkRows {
     private static let size = 1 << 30
 
@@ -11,7 +11,19 @@ enum HTTPBulkRows {
         return Row(
             unit: .secondsPerGigabyte, subject: try PortolanLoads.streamed(target, amount: size),
             peers: try peers(target) + [try URLSessionPeer.streamed(short, amount: short.size)],
-            budget: .atMost(1.15, of: SocketLoop.name).and(.atMost(1.1, of: LibCurl.nameOfLarge)))
+            budget: .atMost(1.15, of: SocketLoop.name))
+    }
+
+    /// The same over TLS. URLSession on Linux trusts the authorities of the system and no other.
+    static func secure(_ workshop: Workshop) throws -> Row { try secure(workshop, usesHTTP2: false) }
+
+    static func http2(_ workshop: Workshop) throws -> Row { try secure(workshop, usesHTTP2: true) }
+
+    private static func secure(_ workshop: Workshop, usesHTTP2: Bool) throws -> Row {
+        let target = try workshop.secureTarget(size, usesHTTP2: usesHTTP2)
+        return Row(
+            unit: .secondsPerGigabyte, subject: try PortolanLoads.streamed(target, amount: size), peers: try peers(target),
+            budget: .atMost(1, of: LibCurl.nameOfLarge).and(.atMost(1, of: LibCurl.name)))
     }
 
     /// Memory that is resident at most during 1 GiB, over what is resident after a first small load: each in a process of its own.
@@ -47,10 +59,15 @@ enum HTTPBulkRows {
     }
 
     private static func peers(_ target: HTTPTarget) throws -> [Contender] {
-        [
-            try SocketLoop.contender(target, times: 1, amount: target.size),
-            try LibCurl.contender(LibCurl.nameOfLarge, loading: target.url, .largeBuffer, amount: target.size),
-            try LibCurl.contender(loading: target.url, amount: target.size),
+        let security = target.security
+        let raw =
+            security?.usesHTTP2 == true
+            ? try HTTP2Loop.contender(target, times: 1, amount: target.size)
+            : try SocketLoop.contender(target, times: 1, amount: target.size)
+        let large = CurlHandle.Options(bufferSize: CurlHandle.Options.largeBuffer.bufferSize, security: security)
+        return [
+            raw, try LibCurl.contender(LibCurl.nameOfLarge, loading: target.url, large, amount: target.size),
+            try LibCurl.contender(loading: target.url, CurlHandle.Options(security: security), amount: target.size),
             try AsyncHTTPClientPeer.streamed(target, amount: target.size),
         ]
     }

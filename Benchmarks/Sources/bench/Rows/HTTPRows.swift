@@ -17,7 +17,7 @@ enum HTTPRows {
                 try URLSessionPeer.chained(target, times: rarely, inFlight: 1),
                 try SocketLoop.contender(target, times: often, amount: often),
             ],
-            budget: .atMost(0.7, of: LibCurl.name))
+            budget: .atMost(0.7, of: LibCurl.name, over: SocketLoop.name))
     }
 
     /// The blocking form.
@@ -29,7 +29,7 @@ enum HTTPRows {
                 try LibCurl.contender(loading: target.url, times: often, amount: often),
                 try SocketLoop.contender(target, times: often, amount: often),
             ],
-            budget: .atMost(0.7, of: LibCurl.name))
+            budget: .atMost(1, of: LibCurl.name, over: SocketLoop.name))
     }
 
     /// The asynchronous form.
@@ -44,8 +44,7 @@ enum HTTPRows {
                 URLSessionPeer.contender(loading: target.url, times: rarely, amount: rarely),
                 try SocketLoop.contender(target, times: often, amount: often),
             ],
-            budget: .atMost(1.1, of: LibCurl.name).and(.atMost(1 / 6, of: AsyncHTTPClientPeer.name)).and(
-                .atMost(1 / 15, of: URLSessionPeer.name)))
+            budget: .atMost(0.5, of: AsyncHTTPClientPeer.name).and(.atMost(0.2, of: URLSessionPeer.name)))
     }
 
     /// 64 at a time, in the delegate form.
@@ -61,5 +60,19 @@ enum HTTPRows {
                 try SocketLoop.contender(target, times: often, inFlight: 64, amount: often),
             ],
             budget: .atMost(0.8, of: LibCurlMulti.name).and(.atMost(0.8, of: LibCurlMulti.nameOfPolling)))
+    }
+
+    /// 64 tasks, each of which awaits one load after another.
+    static func awaitedCrowd(_ workshop: Workshop) throws -> Row {
+        let target = try workshop.target(size)
+        return Row(
+            unit: .microseconds, subject: try PortolanLoads.awaited(target, times: often, inFlight: 64),
+            peers: [
+                try LibCurlMulti.contender(loading: target.url, times: often, inFlight: 64, amount: often),
+                try LibCurlMulti.contender(loading: target.url, times: often, inFlight: 64, amount: often, polls: true),
+                AsyncHTTPClientPeer.awaited(target, times: seldom, inFlight: 64),
+                try SocketLoop.contender(target, times: often, inFlight: 64, amount: often),
+            ],
+            budget: .atMost(1.2, of: LibCurlMulti.name).and(.atMost(1.2, of: LibCurlMulti.nameOfPolling)))
     }
 }

@@ -25,9 +25,16 @@ struct RowMaker: Sendable {
         RowMaker(name: "http-get-blocking", summary: "the same, waitForData(for:)", make: HTTPRows.blocking),
         RowMaker(name: "http-get-async", summary: "the same, data(for:)", make: HTTPRows.awaited),
         RowMaker(name: "http-64", summary: "http: 1 KiB, 64 in flight, delegate", make: HTTPRows.crowd),
+        RowMaker(name: "http-64-async", summary: "the same, data(for:) in 64 tasks", make: HTTPRows.awaitedCrowd),
+        RowMaker(name: "https-get", summary: "https: 1 KiB, HTTP/1.1, kept alive, one after another, delegate", make: HTTPSRows.http1),
+        RowMaker(name: "https-64", summary: "the same, 64 in flight", make: HTTPSRows.http1Crowd),
+        RowMaker(name: "http2-get", summary: "https: 1 KiB, HTTP/2, one after another, delegate", make: HTTPSRows.http2),
+        RowMaker(name: "http2-64", summary: "the same, 64 in flight", make: HTTPSRows.http2Crowd),
         RowMaker(name: "http-1GiB", summary: "http: 1 GiB, streamed to a delegate", make: HTTPBulkRows.processorTime),
-        RowMaker(name: "http-1GiB-memory", summary: "the same, memory at most over that of an idle process", make: HTTPBulkRows.memory),
-        RowMaker(name: "http-64-paused-memory", summary: "the same of 64 loads of 1 GiB that are paused", make: HTTPBulkRows.pausedMemory),
+        RowMaker(name: "https-1GiB", summary: "https: 1 GiB, HTTP/1.1, streamed to a delegate", make: HTTPBulkRows.secure),
+        RowMaker(name: "http2-1GiB", summary: "https: 1 GiB, HTTP/2, streamed to a delegate", make: HTTPBulkRows.http2),
+        RowMaker(name: "http-1GiB-memory", summary: "http: 1 GiB, memory at most over that of an idle process", make: HTTPBulkRows.memory),
+        RowMaker(name: "http-64-paused-memory", summary: "the same of 64 loads that are paused", make: HTTPBulkRows.pausedMemory),
         RowMaker(name: "http-gzip", summary: "http: 128 MiB that come compressed, streamed to a delegate", make: HTTPGzipRow.make),
     ]
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanOpenSSL
+import Glibc
+
+/// TLS on a socket of the raw loops, as a C program has it: OpenSSL reads and writes the socket itself, and reads 64 KiB at once.
+@safe
+final class RawTLS: @unchecked Sendable {  // … because a contender's runs come one after the other
+    private let socket: RawSocket
+    private let ssl: OpaquePointer
+
+    init(_ target: HTTPTarget) throws {
+        guard let security = target.security else { throw Missing("raw: \(target.url) is not for TLS") }
+        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw Self.failure("SSL_CTX_new") }
+        defer { unsafe SSL_CTX_free(context) }
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        unsafe portolan_SSL_CTX_set_read_ahead(context, 1)
+        unsafe SSL_CTX_set_default_read_buffer_len(context, 64 << 10)
+        guard unsafe SSL_CTX_load_verify_file(context, security.authority) == 1 else { throw Self.failure(security.authority) }
+        let offered: [UInt8] = security.usesHTTP2 ? [2, UInt8(ascii: "h"), UInt8(ascii: "2")] : [8] + Array("http/1.1".utf8)
+        unsafe SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count))
+        socket = try RawSocket(port: try target.parts().port)
+        guard let ssl = unsafe SSL_new(context) else { throw Self.failure("SSL_new") }
+        unsafe self.ssl = ssl
+        guard unsafe SSL_set_fd(ssl, socket.descriptor) == 1, unsafe SSL_connect(ssl) == 1 else { throw Self.failure("SSL_connect") }
+    }
+
+    deinit { unsafe SSL_free(ssl) }
+
+    var descriptor: Int32 { socket.descriptor }
+
+    /// From now on ``read(into:)`` does not wait.
+    func stopBlocking() throws {
+        guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0 else { throw RawSocket.failure("fcntl") }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws {
+        var count = 0
+        guard unsafe SSL_write_ex(ssl, bytes.baseAddress, bytes.count, &count) == 1, count == bytes.count else {
+            throw Self.failure("SSL_write")
+        }
+    }
+
+    /// - Returns: how many bytes were read; 0 where there are none now.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        var count = 0
+        let status = unsafe SSL_read_ex(ssl, buffer.baseAddress, buffer.count, &count)
+        guard status != 1 else { return count }
+        guard unsafe SSL_get_error(ssl, status) == SSL_ERROR_WANT_READ else { throw Self.failure("SSL_read") }
+        return 0
+    }
+
+    private static func failure(_ call: String) -> Missing {
+        let reason = unsafe ERR_reason_error_string(ERR_peek_last_error()).map { unsafe String(cString: $0) }
+        return Missing("raw: \(call): \(reason ?? "no reason given")")
+    }
+}
