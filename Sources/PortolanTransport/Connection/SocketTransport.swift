@@ -152,15 +152,17 @@ package final class SocketTransport: ByteTransport, PolledSocket {
                 last = unsafe session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
                 guard case .bytes(let read) = last else { break }
                 count += read
+                // One more call of the system would only say so.
+                if session.isDrained { break }
             }
-            if case .bytes = last { hasUnread = true }
+            if case .bytes = last, !session.isDrained { hasUnread = true }
             return count > 0 ? .moved(count) : .wouldBlock
         } _: {
             receiver?.didReceive($0)
         }
         guard !isClosed else { return }
         switch last {
-        case .bytes: if !isPaused { readAgainSoon() }
+        case .bytes: if hasUnread, !isPaused { readAgainSoon() }
         case .wantsRead: break
         case .wantsWrite:
             isFull = true

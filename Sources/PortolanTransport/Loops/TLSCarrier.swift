@@ -6,6 +6,8 @@ import PortolanCore
 protocol TLSCarrier: AnyObject {
     /// Reads what is there into `target`, as much as fits.
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult
+    /// Whether nothing more can be there after a ``receive(_:)`` that gave less than was asked for.
+    var isDrained: Bool { get }
     /// Sends as much as it takes now.
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult
 }

@@ -82,6 +82,9 @@ final class Socket: TLSCarrier {
         }
     }
 
+    /// recv(2) gives what is there, as much as fits.
+    var isDrained: Bool { true }
+
     func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult { unsafe send(bytes, hasMore: false) }
 
     func send(_ bytes: UnsafeRawBufferPointer, hasMore: Bool) -> TransferResult {

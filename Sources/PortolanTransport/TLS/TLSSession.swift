@@ -61,6 +61,8 @@ final class TLSSession {
     /// Why the carrier moves nothing any more.
     private var carrierFailure: SocketError?
     private var carrierHasEnded = false
+    /// Whether the carrier gave all that it had, when it was last asked.
+    private var carrierIsDrained = false
     private var trustDecision: Bool?
     private var hasShownIdentity = false
     /// Whether the server asked for the client's certificate and got none.
@@ -170,6 +172,10 @@ final class TLSSession {
 
     /// Whether bytes were read from the carrier that ``read(into:)`` has not given yet; they may be less than a record.
     var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
+
+    /// Whether a further ``read(into:)`` would find nothing, as far as is known: all that was read from the carrier has been given, and the carrier had
+    /// less than was asked of it. What comes later, the poller tells.
+    var isDrained: Bool { carrierIsDrained && !hasPending }
 
     /// Where it takes less than all, the same bytes come first at the next call.
     func write(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
@@ -339,8 +345,11 @@ extension TLSSession {
     private func read(for bio: OpaquePointer, _ target: UnsafeMutableRawBufferPointer) -> CInt {
         unsafe portolan_BIO_clear_retry(bio)
         guard unsafe !target.isEmpty else { return 0 }
+        carrierIsDrained = false
         switch unsafe carrier.receive(target) {
-        case .moved(let count): return CInt(count)
+        case .moved(let count):
+            carrierIsDrained = count < target.count && carrier.isDrained
+            return CInt(count)
         case .wouldBlock:
             unsafe portolan_BIO_set_retry_read(bio)
             return -1
