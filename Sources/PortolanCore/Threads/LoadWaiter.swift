@@ -25,8 +25,6 @@ public final class LoadWaiter: Sendable {
     /// Bells that nobody uses just now: making one and closing it costs as much as a small load.
     private static let bells = Mutex<[CInt]>([])
     private static let mostBells = 64
-    /// About what it costs to put two threads to sleep and to wake them; in nanoseconds. The kernel may add its timer slack, 50 µs by default (prctl(2)).
-    private static let moment = 50_000
 
     init() {}
 
@@ -90,8 +88,6 @@ public final class LoadWaiter: Sendable {
     /// - Returns: whether reading, or writing, would not wait now.
     /// - Throws: ``LoadError/Code/noResources``
     public func wait(for descriptor: CInt, isWriting: Bool) throws(LoadError) -> (canRead: Bool, canWrite: Bool) {
-        // An answer that is quick to come costs no bell.
-        if state.withLock({ $0.bell == nil }), let happened = Self.waitForMoment(for: descriptor, isWriting: isWriting) { return happened }
         let events = Self.events(isWriting: isWriting)
         var wanted = (pollfd(fd: descriptor, events: events, revents: 0), pollfd(fd: try bell(), events: Int16(POLLIN), revents: 0))
         unsafe withUnsafeMutablePointer(to: &wanted) { both in
@@ -99,15 +95,6 @@ public final class LoadWaiter: Sendable {
         }
         if wanted.1.revents != 0 { heedBell() }
         return Self.outcome(wanted.0)
-    }
-
-    /// Sleeps until something can be done with `descriptor`, for a moment at most, in which the thread hears of nothing else (`ppoll(2)`).
-    ///
-    /// - Returns: whether reading, or writing, would not wait now; `nil` where neither could be done in that time.
-    private static func waitForMoment(for descriptor: CInt, isWriting: Bool) -> (canRead: Bool, canWrite: Bool)? {
-        var wanted = pollfd(fd: descriptor, events: events(isWriting: isWriting), revents: 0)
-        var limit = timespec(tv_sec: 0, tv_nsec: moment)
-        return unsafe portolan_ppoll(&wanted, 1, &limit, nil) > 0 ? outcome(wanted) : nil
     }
 
     private static func events(isWriting: Bool) -> Int16 { Int16(POLLIN) | (isWriting ? Int16(POLLOUT) : 0) }
