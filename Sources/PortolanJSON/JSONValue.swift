@@ -59,5 +59,10 @@ extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, 
 }
 
 extension String {
-    func hasSameBytes(as other: String) -> Bool { utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) }
+    func hasSameBytes(as other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        let (own, others) = (utf8.span, other.utf8.span)
+        for index in own.indices where own[index] != others[index] { return false }
+        return true
+    }
 }

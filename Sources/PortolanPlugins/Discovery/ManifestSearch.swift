@@ -28,7 +28,13 @@ struct ManifestSearch {
             }
             let path = try trusted.resolve(folder.path)
             guard seen.insert(Array(path.utf8)).inserted else { return [] }
-            return try Self.entries(of: path).flatMap { findings(at: $0, in: path) }
+            let entries = try Self.entries(of: path)
+            trusted.reserve(entries.count)
+            seen.reserveCapacity(seen.count + entries.count)
+            var findings: [Finding] = []
+            findings.reserveCapacity(entries.count)
+            for entry in entries { findings += self.findings(at: entry, in: path) }
+            return findings
         } catch {
             return [.failure(error)]
         }
@@ -51,6 +57,12 @@ struct ManifestSearch {
     /// `NAME/NAME.plugin.json`, and otherwise whatever manifests the folder has.
     private mutating func findings(inside folder: String, named name: String) throws(PluginProblem) -> [Finding] {
         let expected = name + PluginManifest.fileNameEnd
+        // The usual case costs one path less. `try?` because whatever keeps the file from being read so is met again below.
+        if let file = try? Folder.ownFile(at: "\(folder)/\(expected)", atMost: PluginManifest.sizeLimit) {
+            let path = try trusted.resolve(expected, in: folder, file.status)
+            guard seen.insert(Array(path.utf8)).inserted else { return [] }
+            return [try Self.parse(file.contents, path)]
+        }
         // `try?` because where it is not there, another may be.
         if let status = try? FileStatus(at: "\(folder)/\(expected)") {
             return [try read(expected, in: folder, status)].compactMap { $0 }
@@ -70,7 +82,11 @@ struct ManifestSearch {
     private mutating func read(_ name: String, in folder: String, _ status: FileStatus) throws(PluginProblem) -> Finding? {
         let path = try trusted.resolve(name, in: folder, status)
         guard seen.insert(Array(path.utf8)).inserted else { return nil }
-        return .success((try PluginManifest(withoutConformance: Self.contents(of: path), path: path), path))
+        return try Self.parse(Self.contents(of: path), path)
+    }
+
+    private static func parse(_ contents: [UInt8], _ path: String) throws(PluginProblem) -> Finding {
+        .success((try PluginManifest(withoutConformance: contents, path: path), path))
     }
 
     private func exists(_ path: String) -> Bool {

@@ -29,7 +29,10 @@ public struct PluginCatalogue: Sendable {
         var search = ManifestSearch()
         var known: [String: String] = [:]
         for folder in path.folders {
-            for finding in search.findings(in: folder) {
+            let findings = search.findings(in: folder)
+            plugins.reserveCapacity(plugins.count + findings.count)
+            known.reserveCapacity(known.count + findings.count)
+            for finding in findings {
                 switch finding {
                 case .success(let (manifest, path)):
                     var plugin = InstalledPlugin(manifest, at: path, policy: policy)

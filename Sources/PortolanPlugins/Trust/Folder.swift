@@ -40,7 +40,18 @@ enum Folder {
     ///
     /// - Parameter limit: no more than this and one byte are read.
     static func contents(of path: String, atMost limit: Int) throws(SystemCallError) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        try file(at: path, atMost: limit, flags: 0).contents
+    }
+
+    /// The same of a file that is no symbolic link, with what the system says of the very file that was read.
+    static func ownFile(at path: String, atMost limit: Int) throws(SystemCallError) -> (status: FileStatus, contents: [UInt8]) {
+        try file(at: path, atMost: limit, flags: O_NOFOLLOW)
+    }
+
+    private static func file(
+        at path: String, atMost limit: Int, flags: CInt
+    ) throws(SystemCallError) -> (status: FileStatus, contents: [UInt8]) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags)
         guard descriptor >= 0 else { throw errno == ENXIO ? .notRegular("a socket") : .last }
         defer { close(descriptor) }
         let status = try FileStatus(of: descriptor)
@@ -57,7 +68,7 @@ enum Folder {
             }
         }
         if let failure { throw failure }
-        return bytes
+        return (status, bytes)
     }
 
     /// What stands before the last slash; `nil` where there is none. By bytes: to `String`, a slash before a combining mark is none.

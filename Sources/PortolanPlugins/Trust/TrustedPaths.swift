@@ -12,6 +12,9 @@ struct TrustedPaths {
         self.owner = owner
     }
 
+    /// Makes room for `count` folders more.
+    mutating func reserve(_ count: Int) { known.reserveCapacity(known.count + count) }
+
     /// The path without links, where nobody but the user and root can change what it leads to.
     ///
     /// - Parameter path: absolute.
