@@ -90,12 +90,12 @@ struct Delivery: ~Copyable {
     private mutating func deliver(all pattern: Pattern, size: Int64) async throws {
         let piece = Int64(options.piece)
         var offset: Int64 = 0
-        try await client.didLoad(each: {
+        try await client.didLoad(partsOf: pattern.block) {
             guard offset < size else { return nil }
             let count = min(size - offset, piece)
             defer { offset += count }
-            return pattern.piece(at: offset, count: Int(count))
-        })
+            return pattern.place(of: offset, count: Int(count))
+        }
         delivered += size
     }
 

@@ -4,7 +4,7 @@
 /// that are lost, repeated or swapped show.
 struct Pattern {
     private static let period = 251
-    private let block: [UInt8]
+    let block: [UInt8]
 
     /// - Parameter piece: the longest run that will be asked for.
     init(piece: Int) {
@@ -12,8 +12,11 @@ struct Pattern {
     }
 
     /// The `count` bytes at that offset; they are not copied.
-    func piece(at offset: Int64, count: Int) -> ArraySlice<UInt8> {
+    func piece(at offset: Int64, count: Int) -> ArraySlice<UInt8> { block[place(of: offset, count: count)] }
+
+    /// Where they stand in ``block``.
+    func place(of offset: Int64, count: Int) -> Range<Int> {
         let start = Int(offset % Int64(Self.period))
-        return block[start..<start + count]
+        return start..<start + count
     }
 }

@@ -83,6 +83,27 @@ public struct PluginClient: Sendable {
         }
     }
 
+    /// Delivers the parts of `bytes` that `next` names, one after the other, until that is `nil`.
+    ///
+    /// For bodies that are made of parts of one array: no part counts a reference.
+    ///
+    /// - Throws: a ``PluginError`` for a part that `bytes` does not have.
+    public func didLoad(partsOf bytes: [UInt8], each next: () throws -> Range<Int>?) async throws {
+        while let part = try next() {
+            guard part.lowerBound >= 0, part.upperBound <= bytes.count else {
+                throw PluginError(.unknown, message: "the bytes \(part) were to be delivered of \(bytes.count)")
+            }
+            guard running.executor.isInTurn, !running.isPaused else {
+                try await didLoad(bytes[part])
+                continue
+            }
+            let isAllSaid = try unsafe bytes.withUnsafeBytes { bytes in
+                unsafe try running.deliverNow(UnsafeRawBufferPointer(rebasing: bytes[part]))
+            }
+            if !isAllSaid { try await running.waitAfterDelivery() }
+        }
+    }
+
     /// Fields that came after the body. Once at most, and last.
     public func didReceiveTrailers(_ fields: [PluginField]) async throws {
         try fields.check()

@@ -19,7 +19,7 @@ import Testing
             ("bad-sent", .unknown), ("bad-nest", .badRequest), ("two-questions", .unknown), ("confirms-nothing", .unknown),
             ("throws-odd", .unknown), ("throws-long", .unknown), ("throws-empty", .badURL), ("throws-unpublished", .unknown),
             ("throws-the-hosts", .unknown), ("throws-bad-domain", .unknown), ("throws-cancelled", .cancelled), ("nosuch", .notFound),
-            ("fail", .accessDenied), ("fail-later", .connectionLost),
+            ("fail", .accessDenied), ("fail-later", .connectionLost), ("part-beyond", .unknown),
         ] as [(String, LoadError.Code)])
     func aFailureHasItsCode(_ name: String, _ code: LoadError.Code) async throws {
         let client = try await kit.run("kit:\(name)", RecordingClient(onChallenge: { _ in }))

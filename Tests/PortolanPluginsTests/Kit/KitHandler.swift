@@ -85,6 +85,8 @@ extension KitHandler {
             for index in 0..<100 { try await client.didLoad([UInt8](repeating: UInt8(index), count: piece)) }
         },
         "run": { _, client in try await deliverRun(client) },
+        "parts": { _, client in try await deliverParts(client) },
+        "parts-detached": { _, client in try await Task.detached { try await deliverParts(client) }.value },
         "run-detached": { _, client in try await Task.detached { try await deliverRun(client) }.value },
         "run-long": { _, client in
             try await client.didReceive(PluginResponse())
@@ -203,6 +205,10 @@ extension KitHandler {
             try await client.didLoad("a")
             throw PluginError(.connectionLost, message: "gone")
         },
+        "part-beyond": { _, client in
+            try await client.didReceive(PluginResponse())
+            try await client.didLoad(partsOf: [1, 2]) { 1..<3 }
+        },
         "fail-own": { _, _ in throw PluginError(PluginError.Code(rawValue: 7), domain: "org.example.tide", message: "low") },
     ]
 
@@ -215,6 +221,17 @@ extension KitHandler {
             defer { index += 1 }
             return [index]
         })
+    }
+
+    /// The bytes of "pieces", as parts of one array.
+    private static func deliverParts(_ client: PluginClient) async throws {
+        try await client.didReceive(PluginResponse(expectedLength: 100))
+        var index = 0
+        try await client.didLoad(partsOf: Array(0..<100)) {
+            guard index < 100 else { return nil }
+            defer { index += 1 }
+            return index..<index + 1
+        }
     }
 
     @MainActor private static func deliverOnMain(_ client: PluginClient) async throws { try await answer("main", client) }

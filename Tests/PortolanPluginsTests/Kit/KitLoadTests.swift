@@ -48,7 +48,8 @@ import Testing
         #expect(wrong.error?.message == "the property org.portolan.kit.piece is to be an integer")
     }
 
-    @Test(arguments: ["pieces", "run", "run-detached"]) func aSlowReaderIsWaitedFor(_ name: String) async throws {
+    @Test(arguments: ["pieces", "run", "run-detached", "parts"])
+    func aSlowReaderIsWaitedFor(_ name: String) async throws {
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
         let attempt = try kit.start("kit:\(name)", client)
         for count in 1...100 {
@@ -65,6 +66,10 @@ import Testing
     /// More events than a turn has.
     @Test func aLongRunArrivesWhole() async throws {
         #expect(try await kit.run("kit:run-long").bytes.count == 10_000)
+    }
+
+    @Test func partsArriveFromATaskOfAnotherTurn() async throws {
+        #expect(try await kit.run("kit:parts-detached").bytes == Array(0..<100))
     }
 
     /// Paused by the response, and by the last byte: each is an end of a wait of its own.
