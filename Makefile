@@ -7,26 +7,34 @@ PREFIX ?= /usr/local
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # How deep the mutants of the plugin contract are judged.
 LEVEL ?= 3
-# With the benchmarks and their peers, which are part of the package for this alone (Package.swift).
-WITH_PEERS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
+# With the benchmarks, which are part of the package for this alone (Package.swift): to test them, and to measure, which needs packages more.
+WITH_BENCHMARKS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
+WITH_PEERS := env PORTOLAN_BENCHMARKS=peers $(SWIFT)
 # Builds of one folder, one after another.
 .NOTPARALLEL:
 FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
+.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint clean
 
 # Installs what is missing, builds, and loads real input through each kind of handler.
 run: packages-run build plugins
 	@scripts/run.sh
 
-# Installs what the tests need, builds, and runs every test.
-test: packages-test contract-reference embedding bench-test test-mutants
-	scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --skip BenchTests
+# Installs what the tests need, builds, and runs every test; says at its end how long each part took.
+test:
+	@LEVEL=$(LEVEL) scripts/parts.sh '$(MAKE)' packages-test contract-reference embedding build-tests bench-test test-mutants test-suite
+
+# All but the benchmarks' tests and the mutants, as build-tests has built them.
+test-suite: fixtures
+	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --skip BenchTests
+
+# One build for the tests, the benchmarks' tests and lint. A target that imports one it does not name fails it.
+build-tests: packages-peers
+	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error
 
 # Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule.
-test-mutants: packages-peers fixtures
-	$(WITH_PEERS) build --build-tests
-	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --filter MutantTests
+test-mutants: build-tests fixtures
+	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --filter MutantTests
 
 # The same, with the checks of all levels.
 test-full: LEVEL := 5
@@ -96,9 +104,8 @@ bench: bench-plugins
 	@.build/benchmarks/release/bench $(BENCH)
 
 # Sees a row that was made slow on purpose over its budget.
-bench-test: bench-plugins
-	$(WITH_PEERS) build --build-tests
-	scripts/test.sh $(WITH_PEERS) test --skip-build --disable-xctest --filter BenchTests
+bench-test: bench-plugins build-tests
+	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --filter BenchTests
 
 # The libraries that the benchmarks load.
 bench-plugins: packages-bench
@@ -123,10 +130,9 @@ format:
 	$(SWIFT) format -i -r $(FORMATTED)
 
 # Style, and the layers: a target that imports one it does not name fails the build.
-lint: packages-peers
+lint: build-tests
 	$(SWIFT) format lint --strict -r $(FORMATTED)
 	/usr/bin/python3 scripts/traps.py
-	$(WITH_PEERS) build --explicit-target-dependency-import-check error
 
 clean:
 	rm -rf .build

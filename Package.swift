@@ -20,15 +20,25 @@ let documentation: [Package.Dependency] =
     Context.environment["PORTOLAN_DOCUMENTATION"] == nil
     ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin.git", from: "1.5.0")]
 
-/// What the Makefile's measuring and testing needs for the benchmarks' peers, and nobody who builds or depends on this package.
+/// The benchmarks are part of the package where the Makefile measures or tests them; packages that their peers need, where it measures ("peers").
 let hasBenchmarks = Context.environment["PORTOLAN_BENCHMARKS"] != nil
+let hasPeers = Context.environment["PORTOLAN_BENCHMARKS"] == "peers"
 let peers: [Package.Dependency] =
-    hasBenchmarks
+    hasPeers
     ? [
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.30.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.36.0"),
+    ] : []
+let peerProducts: [Target.Dependency] =
+    hasPeers
+    ? [
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
     ] : []
 let benchmarks: [Target] =
     hasBenchmarks
@@ -42,12 +52,7 @@ let benchmarks: [Target] =
             dependencies: [
                 "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ],
+            ] + peerProducts,
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
         .testTarget(name: "BenchTests", dependencies: ["bench"], path: "Benchmarks/Tests/BenchTests", swiftSettings: strict),
     ] : []

@@ -9,11 +9,12 @@ struct Row: Sendable {
     let peers: [Contender]
     let budget: Budget
 
-    init(unit: Unit, gauge: Gauge = .process, subject: Contender, peers: [Contender], budget: Budget) {
+    /// - Parameter peers: `nil` for one that this build is without.
+    init(unit: Unit, gauge: Gauge = .process, subject: Contender, peers: [Contender?], budget: Budget) {
         self.unit = unit
         self.gauge = gauge
         self.subject = subject
-        self.peers = peers
+        self.peers = peers.compactMap { $0 }
         self.budget = budget
     }
 

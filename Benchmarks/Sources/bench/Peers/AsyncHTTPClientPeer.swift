@@ -6,162 +6,176 @@
 // that; and, as "AHC future", the older execute(request:) with its future awaited. (To prefer an event loop for each request, where there are
 // several, would cost a new connection each time.)
 
-import AsyncHTTPClient
-import CTally
-import NIOCore
-import NIOHTTPCompression
-import NIOPosix
-import NIOSSL
-import Synchronization
+#if canImport(AsyncHTTPClient)
+    import AsyncHTTPClient
+    import CTally
+    import NIOCore
+    import NIOHTTPCompression
+    import NIOPosix
+    import NIOSSL
+    import Synchronization
 
-enum AsyncHTTPClientPeer {
-    static let name = "AsyncHTTPClient"
-    static let nameOfFuture = "AHC future"
+    enum AsyncHTTPClientPeer {
+        static let name = "AsyncHTTPClient"
+        static let nameOfFuture = "AHC future"
 
-    /// In what the clients differ.
-    private struct Kind: Hashable {
-        var security: HTTPTarget.Security?
-        var decodes = false
-    }
-
-    // Never shut down, for they live as long as the process.
-    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    private static let clients = Mutex<[Kind: HTTPClient]>([:])
-
-    private static func client(_ kind: Kind) -> HTTPClient {
-        clients.withLock { clients in
-            if let client = clients[kind] { return client }
-            let client = HTTPClient(eventLoopGroup: group, configuration: configuration(kind))
-            clients[kind] = client
-            return client
+        /// In what the clients differ.
+        private struct Kind: Hashable {
+            var security: HTTPTarget.Security?
+            var decodes = false
         }
-    }
 
-    private static func configuration(_ kind: Kind) -> HTTPClient.Configuration {
-        let pool = HTTPClient.Configuration.ConnectionPool(idleTimeout: .minutes(60), concurrentHTTP1ConnectionsPerHostSoftLimit: 1024)
-        var configuration = HTTPClient.Configuration(
-            connectionPool: pool, decompression: kind.decodes ? .enabled(limit: .none) : .disabled)
-        guard let security = kind.security else { return configuration }
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.trustRoots = .file(security.authority)
-        configuration.tlsConfiguration = tls
-        configuration.httpVersion = security.usesHTTP2 ? .automatic : .http1Only
-        return configuration
-    }
+        // Never shut down, for they live as long as the process.
+        private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        private static let clients = Mutex<[Kind: HTTPClient]>([:])
 
-    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Contender {
-        let request = try HTTPClient.Request(url: target.url)
-        let client = client(Kind(security: target.security))
-        return Contender(name, amount: amount ?? times) {
-            try await RequestChains.load(request, times: times, inFlight: count, with: client)
+        private static func client(_ kind: Kind) -> HTTPClient {
+            clients.withLock { clients in
+                if let client = clients[kind] { return client }
+                let client = HTTPClient(eventLoopGroup: group, configuration: configuration(kind))
+                clients[kind] = client
+                return client
+            }
         }
-    }
 
-    /// - Parameter decodes: whether it asks for gzip, and undoes it.
-    static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Contender {
-        let request = try HTTPClient.Request(url: target.url)
-        let client = client(Kind(security: target.security, decodes: decodes))
-        return Contender(name, amount: amount) { try await RequestChains.load(request, times: 1, inFlight: 1, with: client) }
-    }
+        private static func configuration(_ kind: Kind) -> HTTPClient.Configuration {
+            let pool = HTTPClient.Configuration.ConnectionPool(idleTimeout: .minutes(60), concurrentHTTP1ConnectionsPerHostSoftLimit: 1024)
+            var configuration = HTTPClient.Configuration(
+                connectionPool: pool, decompression: kind.decodes ? .enabled(limit: .none) : .disabled)
+            guard let security = kind.security else { return configuration }
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .file(security.authority)
+            configuration.tlsConfiguration = tls
+            configuration.httpVersion = security.usesHTTP2 ? .automatic : .http1Only
+            return configuration
+        }
 
-    static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Contender {
-        let request = HTTPClientRequest(url: target.url)
-        let client = client(Kind(security: target.security))
-        return Contender(name, amount: times) {
-            try await AwaitedLoads.run(times: times, inFlight: count) {
-                let body = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: target.size)
-                return unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
+        static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Contender? {
+            let request = try HTTPClient.Request(url: target.url)
+            let client = client(Kind(security: target.security))
+            return Contender(name, amount: amount ?? times) {
+                try await RequestChains.load(request, times: times, inFlight: count, with: client)
+            }
+        }
+
+        /// - Parameter decodes: whether it asks for gzip, and undoes it.
+        static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Contender? {
+            let request = try HTTPClient.Request(url: target.url)
+            let client = client(Kind(security: target.security, decodes: decodes))
+            return Contender(name, amount: amount) { try await RequestChains.load(request, times: 1, inFlight: 1, with: client) }
+        }
+
+        static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Contender? {
+            let request = HTTPClientRequest(url: target.url)
+            let client = client(Kind(security: target.security))
+            return Contender(name, amount: times) {
+                try await AwaitedLoads.run(times: times, inFlight: count) {
+                    let body = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: target.size)
+                    return unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
+                }
+            }
+        }
+
+        static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Contender? {
+            let request = try HTTPClient.Request(url: target.url)
+            let client = client(Kind(security: target.security))
+            return Contender(nameOfFuture, amount: times) {
+                var tally = bench_tally()
+                for _ in 0..<times {
+                    guard let body = try await client.execute(request: request).get().body else { continue }
+                    tally += unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
+                }
+                return tally
             }
         }
     }
 
-    static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Contender {
-        let request = try HTTPClient.Request(url: target.url)
-        let client = client(Kind(security: target.security))
-        return Contender(nameOfFuture, amount: times) {
-            var tally = bench_tally()
-            for _ in 0..<times {
-                guard let body = try await client.execute(request: request).get().body else { continue }
-                tally += unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
-            }
-            return tally
+    /// Requests one after another, some at a time, all on one event loop.
+    private final class RequestChains: @unchecked Sendable {  // … because what varies is touched on its event loop only
+        private let request: HTTPClient.Request
+        private let client: HTTPClient
+        private let eventLoop: any EventLoop
+        private let continuation: CheckedContinuation<bench_tally, any Error>
+        private var left: Int
+        private var running: Int
+        private var tally = bench_tally()
+        private var error: (any Error)?
+
+        private init(
+            _ request: HTTPClient.Request, times: Int, inFlight count: Int, _ client: HTTPClient, _ eventLoop: any EventLoop,
+            _ continuation: CheckedContinuation<bench_tally, any Error>
+        ) {
+            (self.request, self.client, self.eventLoop, self.continuation) = (request, client, eventLoop, continuation)
+            (left, running) = (times, count)
         }
-    }
-}
 
-/// Requests one after another, some at a time, all on one event loop.
-private final class RequestChains: @unchecked Sendable {  // … because what varies is touched on its event loop only
-    private let request: HTTPClient.Request
-    private let client: HTTPClient
-    private let eventLoop: any EventLoop
-    private let continuation: CheckedContinuation<bench_tally, any Error>
-    private var left: Int
-    private var running: Int
-    private var tally = bench_tally()
-    private var error: (any Error)?
-
-    private init(
-        _ request: HTTPClient.Request, times: Int, inFlight count: Int, _ client: HTTPClient, _ eventLoop: any EventLoop,
-        _ continuation: CheckedContinuation<bench_tally, any Error>
-    ) {
-        (self.request, self.client, self.eventLoop, self.continuation) = (request, client, eventLoop, continuation)
-        (left, running) = (times, count)
-    }
-
-    /// - Returns: the tally of all bodies.
-    static func load(_ request: HTTPClient.Request, times: Int, inFlight count: Int, with client: HTTPClient) async throws -> bench_tally {
-        let eventLoop = client.eventLoopGroup.any()
-        return try await withCheckedThrowingContinuation { continuation in
-            let chains = RequestChains(request, times: times, inFlight: count, client, eventLoop, continuation)
-            eventLoop.execute {
-                for _ in 0..<count { chains.loadNext() }
+        /// - Returns: the tally of all bodies.
+        static func load(_ request: HTTPClient.Request, times: Int, inFlight count: Int, with client: HTTPClient) async throws
+            -> bench_tally
+        {
+            let eventLoop = client.eventLoopGroup.any()
+            return try await withCheckedThrowingContinuation { continuation in
+                let chains = RequestChains(request, times: times, inFlight: count, client, eventLoop, continuation)
+                eventLoop.execute {
+                    for _ in 0..<count { chains.loadNext() }
+                }
             }
         }
-    }
 
-    private func loadNext() {
-        guard left > 0 else { return end() }
-        left -= 1
-        let task = client.execute(request: request, delegate: TallyTaker(eventLoop))
-        task.futureResult.whenComplete { [self] result in
-            switch result {
-            case .success(let body):
-                tally += body
-                loadNext()
-            case .failure(let error):
-                self.error = self.error ?? error
-                left = 0
-                end()
+        private func loadNext() {
+            guard left > 0 else { return end() }
+            left -= 1
+            let task = client.execute(request: request, delegate: TallyTaker(eventLoop))
+            task.futureResult.whenComplete { [self] result in
+                switch result {
+                case .success(let body):
+                    tally += body
+                    loadNext()
+                case .failure(let error):
+                    self.error = self.error ?? error
+                    left = 0
+                    end()
+                }
             }
+        }
+
+        private func end() {
+            running -= 1
+            guard running == 0 else { return }
+            if let error { continuation.resume(throwing: error) } else { continuation.resume(returning: tally) }
         }
     }
 
-    private func end() {
-        running -= 1
-        guard running == 0 else { return }
-        if let error { continuation.resume(throwing: error) } else { continuation.resume(returning: tally) }
+    /// Consumes a response's bytes where they lie.
+    @safe
+    private final class TallyTaker: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is touched on its event loop only
+        private let done: EventLoopFuture<Void>
+        /// Behind a pointer, as in the C peers.
+        private let tally: UnsafeMutablePointer<bench_tally>
+
+        init(_ eventLoop: any EventLoop) {
+            done = eventLoop.makeSucceededVoidFuture()
+            unsafe tally = .allocate(capacity: 1)
+            unsafe tally.initialize(to: bench_tally())
+        }
+
+        deinit { unsafe tally.deallocate() }
+
+        func didReceiveBodyPart(task: HTTPClient.Task<bench_tally>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
+            unsafe buffer.withUnsafeReadableBytes { unsafe bench_tally_add(tally, $0.baseAddress, $0.count) }
+            return done
+        }
+
+        func didFinishRequest(task: HTTPClient.Task<bench_tally>) throws -> bench_tally { unsafe tally.pointee }
     }
-}
+#else
+    /// Rows go without it: the package was built without its peers (Package.swift).
+    enum AsyncHTTPClientPeer {
+        static let name = "AsyncHTTPClient"
 
-/// Consumes a response's bytes where they lie.
-@safe
-private final class TallyTaker: HTTPClientResponseDelegate, @unchecked Sendable {  // … because it is touched on its event loop only
-    private let done: EventLoopFuture<Void>
-    /// Behind a pointer, as in the C peers.
-    private let tally: UnsafeMutablePointer<bench_tally>
-
-    init(_ eventLoop: any EventLoop) {
-        done = eventLoop.makeSucceededVoidFuture()
-        unsafe tally = .allocate(capacity: 1)
-        unsafe tally.initialize(to: bench_tally())
+        static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Contender? { nil }
+        static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Contender? { nil }
+        static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Contender? { nil }
+        static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Contender? { nil }
     }
-
-    deinit { unsafe tally.deallocate() }
-
-    func didReceiveBodyPart(task: HTTPClient.Task<bench_tally>, _ buffer: ByteBuffer) -> EventLoopFuture<Void> {
-        unsafe buffer.withUnsafeReadableBytes { unsafe bench_tally_add(tally, $0.baseAddress, $0.count) }
-        return done
-    }
-
-    func didFinishRequest(task: HTTPClient.Task<bench_tally>) throws -> bench_tally { unsafe tally.pointee }
-}
+#endif

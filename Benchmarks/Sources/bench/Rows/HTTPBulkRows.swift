@@ -65,10 +65,11 @@ enum HTTPBulkRows {
             ? try HTTP2Loop.contender(target, times: 1, amount: target.size)
             : try SocketLoop.contender(target, times: 1, amount: target.size)
         let large = CurlHandle.Options(bufferSize: CurlHandle.Options.largeBuffer.bufferSize, security: security)
-        return [
+        let peers: [Contender?] = [
             raw, try LibCurl.contender(LibCurl.nameOfLarge, loading: target.url, large, amount: target.size),
             try LibCurl.contender(loading: target.url, CurlHandle.Options(security: security), amount: target.size),
             try AsyncHTTPClientPeer.streamed(target, amount: target.size),
         ]
+        return peers.compactMap { $0 }
     }
 }
