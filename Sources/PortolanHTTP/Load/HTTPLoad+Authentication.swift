@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanTransport
+
+extension HTTPLoad {
+    func ask(_ question: AuthenticationAttempts.Question) {
+        let refusal: Response? = if case .deciding(_, let answer) = state { answer.response } else { nil }
+        client.didReceive(
+            AuthenticationChallenge(
+                protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError,
+                failureResponse: refusal
+            ) { [self] answer in
+                lane.loop.execute { [self] in heed(answer, to: question) }
+            })
+    }
+
+    private func heed(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
+        switch state {
+        case .deciding, .askedByProxy: break
+        case .created, .waiting, .judging, .exchanging, .awaitingBody, .over: return
+        }
+        switch authentication.decide(answer, on: question) {
+        case .use(let credential, let side): use(credential, for: side)
+        case .ask(let next): ask(next)
+        case .giveUp: goOnWithout()
+        case .fail(let error):
+            leaveCarrier()
+            fail(error)
+        }
+    }
+
+    private func use(_ credential: PasswordCredential, for side: AuthenticationAttempts.Side) {
+        do throws(LoadError) {
+            switch side {
+            case .origin:
+                request.fields[.authorization] = try credential.basicValue()
+            case .proxy:
+                // Another key: what this credential opens is not for those who gave another one, or none.
+                key.proxy?.credential = credential
+            }
+        } catch {
+            leaveCarrier()
+            return fail(error)
+        }
+        if case .deciding(_, let answer) = state { client.willResend(after: answer.response) }
+        // The client may have stopped the load in that call.
+        if case .over = state { return }
+        leaveCarrier()
+        sendAgain()
+    }
+
+    private func goOnWithout() {
+        switch state {
+        case .deciding(let carrier, let held): deliver(held, from: carrier)
+        case .askedByProxy(let error): fail(error.withoutProxyChallenge)
+        case .created, .waiting, .judging, .exchanging, .awaitingBody, .over: break
+        }
+    }
+
+    /// The answer that came is not the caller's.
+    private func leaveCarrier() {
+        guard case .deciding(let carrier, _) = state else { return }
+        client.didTransfer(carrier.report)
+        state = .waiting(nil)
+        carrier.cancel(self)
+    }
+}
+
+extension LoadError {
+    /// As the caller gets it.
+    var withoutProxyChallenge: LoadError {
+        guard cause is ProxyChallenge else { return self }
+        var error = self
+        error.cause = nil
+        return error
+    }
+}

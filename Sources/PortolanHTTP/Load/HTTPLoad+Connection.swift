@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanHTTPSyntax
+import PortolanTransport
+
+extension HTTPLoad: ConnectionWaiter {
+    var isRepeatable: Bool { request.method.isIdempotent && resends.retriesUnanswered }
+
+    func didQueue(_ wait: QueueWait) {
+        guard case .waiting = state, place != .queue else { return }
+        place = .queue
+        (client as? any QueueingClient)?.didEnterQueue(wait)
+    }
+
+    func didLeaveQueue() {
+        guard place == .queue else { return }
+        place = .besideQueue
+        (client as? any QueueingClient)?.didLeaveQueue(mayReturn: true)
+    }
+
+    /// It waits for no connection any more.
+    func endWait() {
+        guard place != .none else { return }
+        place = .none
+        (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
+    }
+
+    func use(_ connection: any PooledConnection) {
+        endWait()
+        let carrier = connection.makeCarrier(for: self)
+        withdrawQuestion()
+        // The client may have stopped the load in that call.
+        if case .over = state { return carrier.cancel(self) }
+        guard let trust = connection.trust, trust !== trusted, !trust.wasJudged(by: self) else { return begin(on: carrier) }
+        state = .judging(carrier, trust)
+        judgements += 1
+        let challenge = ServerTrust.question(key.peer, trust.evidence) { [self, judgements] answer in
+            onLoop { $0.heed(answer, toJudgement: judgements) }
+        }
+        question = challenge
+        client.didReceive(challenge)
+    }
+
+    private func begin(on carrier: any ExchangeCarrier) {
+        state = .exchanging(carrier)
+        if carrier.isReused { client.didReach(.reused) }
+        if isAwaited { carrier.transport?.promiseCarrier() }
+        carrier.start()
+    }
+
+    private func heed(_ answer: ChallengeAnswer, toJudgement number: Int) {
+        guard case .judging(let carrier, let trust) = state, number == judgements else { return }
+        if let refusal = ServerTrust.refusal(answer, verdict: trust.evidence.verdict, peer: key.peer) {
+            fail(refusal)
+            return carrier.cancel(self)
+        }
+        trusted = trust
+        begin(on: carrier)
+    }
+
+    /// What becomes of the connection is decided without the answer.
+    func withdrawQuestion() {
+        if let question { client.didCancel(question) }
+        question = nil
+    }
+
+    func connectionFailed(_ error: LoadError) {
+        guard case .waiting = state else { return }
+        endWait()
+        guard let question = authentication.question(for: error) else { return fail(error.withoutProxyChallenge) }
+        state = .askedByProxy(error)
+        ask(question)
+    }
+
+    func didReach(_ step: LoadStep) {
+        if case .waiting = state { client.didReach(step) }
+    }
+
+    func ask(_ challenge: AuthenticationChallenge) {
+        guard case .waiting = state else { return challenge.answer(.performDefault) }
+        question = challenge
+        client.didReceive(challenge)
+    }
+
+    func withdraw(_ challenge: AuthenticationChallenge) {
+        guard case .waiting = state, question === challenge else { return }
+        withdrawQuestion()
+    }
+}

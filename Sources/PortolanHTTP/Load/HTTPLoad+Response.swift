@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanHTTPSyntax
+import PortolanTransport
+
+extension HTTPLoad: Exchange {
+    func didSend(bodyBytes: Int) {
+        sentBytes += Int64(bodyBytes)
+        client.didSend(bodyBytes: Int64(bodyBytes), total: sentBytes, expected: upload?.length)
+    }
+
+    func requestIsSent() { client.didReach(.requestSent) }
+
+    private func noteFirstByte() {
+        guard !hasBegun else { return }
+        hasBegun = true
+        client.didReach(.firstByte)
+    }
+
+    /// Whether the answer belongs to a request of this load; where it does not, the load fails.
+    private func wasAsked() -> Bool {
+        guard case .judging(let carrier, _) = state else { return true }
+        withdrawQuestion()
+        fail(LoadError(.badResponse, message: "\(key) answered before it was asked"))
+        carrier.cancel(self)
+        return false
+    }
+
+    func didReceiveInterim(_ head: ResponseHead) {
+        guard wasAsked() else { return }
+        noteFirstByte()
+        client.didReceiveInterim(Answer(head, from: request.url, bodyLength: nil, type: &lane.lastType).response)
+    }
+
+    func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
+        guard wasAsked() else { return .stopped }
+        noteFirstByte()
+        guard case .exchanging(let carrier) = state else { return .stopped }
+        let answer = Answer(head, from: request.url, bodyLength: length, type: &lane.lastType)
+        if head.status == 417, outgoing.expectsContinue, outgoing.addsExpectation { return retryWithoutExpectation(answer, from: carrier) }
+        if head.status == 401 || head.status == 407, let question = authentication.question(for: head) {
+            state = .deciding(carrier, answer)
+            ask(question)
+            return .pause
+        }
+        if let successor = request.redirected(by: answer.response) {
+            state = .deciding(carrier, answer)
+            switch client.wasRedirected(to: successor, redirectResponse: answer.response) {
+            case .stopped:
+                // Unless it was stopped in that call.
+                guard case .deciding = state else { return .stopped }
+                end()
+                client.didTransfer(carrier.report)
+                return .stopped
+            case .pause: return .pause
+            case .keepGoing: break
+            }
+            guard case .deciding = state else { return .stopped }
+        }
+        state = .exchanging(carrier)
+        return receive(answer)
+    }
+
+    private func retryWithoutExpectation(_ answer: Answer, from carrier: any ExchangeCarrier) -> Flow {
+        mayExpect = false
+        client.willResend(after: answer.response)
+        // The client may have stopped the load in that call.
+        if case .over = state { return .stopped }
+        client.didTransfer(carrier.report)
+        sendAgain()
+        return .stopped
+    }
+
+    /// The answer is the caller's.
+    private func receive(_ answer: Answer) -> Flow {
+        stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
+            for: answer.response, isCoded: answer.mayBeDecoded, transferCodings: answer.head.framing.transferCodings, to: request,
+            client: client)
+        let flow = (stage ?? client).didReceive(answer.response, storage: answer.storage)
+        if flow == .stopped { end() }
+        return flow
+    }
+
+    func deliver(_ answer: Answer, from carrier: any ExchangeCarrier) {
+        state = .exchanging(carrier)
+        switch receive(answer) {
+        case .stopped: carrier.cancel(self)
+        case .pause: break
+        case .keepGoing: carrier.resumeReading(self)
+        }
+    }
+
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        let flow = if let stage { stage.didLoad(bytes) } else { client.didLoad(bytes) }
+        if flow == .stopped { end() }
+        return flow
+    }
+
+    func didEnd(trailers: HTTPFields?, report: TransferReport) {
+        end()
+        client.didTransfer(report)
+        let sink = stage ?? client
+        if let trailers { sink.didReceiveTrailers(trailers) }
+        sink.didFinishLoading()
+    }
+
+    func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport) {
+        if case .judging = state { withdrawQuestion() }
+        let failure = ResendPolicy.Failure(
+            fate: fate, hasResponse: hasBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
+            mayUseHTTP1: key.version == nil)
+        switch resends.decide(after: failure) {
+        case .sendAgain:
+            // What else is idle may have ended, too.
+            if case .unanswered = fate { lane.pool?.closeIdle(key) }
+            if case .needsHTTP1 = fate { key.version = .http1 }
+            if case .passedOver = fate { wasPassedOver = true }
+            sendAgain(after: error)
+        case .fail:
+            client.didTransfer(report)
+            fail(error)
+        case .giveUp(let count):
+            client.didTransfer(report)
+            fail(error.afterSending(count))
+        }
+    }
+}
+
+extension LoadError {
+    /// The last of `count` tries failed so.
+    fileprivate func afterSending(_ count: Int) -> LoadError {
+        noting("tried \(count) times")
+    }
+}
