@@ -134,9 +134,9 @@ let package = Package(
             path: "Tests/ServerSupport", swiftSettings: strict),
         // What `make fuzz` runs, for FuzzReplayTests; no product.
         .target(
-            name: "FuzzTargets", dependencies: ["Portolan", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", logging],
-            path: "Fuzzing/Targets",
-            swiftSettings: strict),
+            name: "FuzzTargets",
+            dependencies: ["Portolan", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", "CPortolanNGHTTP2", httpTypes, logging],
+            path: "Fuzzing/Targets", swiftSettings: strict),
         .executableTarget(
             name: "PortolanCLI",
             dependencies: [

@@ -31,6 +31,7 @@ extension FuzzTarget {
         try ResponseJudge.judge(input, after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
     }
     public static let coding = FuzzTarget("coding") { input throws(Finding) in try CodingCase(input).judge() }
+    public static let http2 = FuzzTarget("http2") { input throws(Finding) in try HTTP2Case(input).judge() }
 
-    public static let all = [data, mime, url, manifest, events, gzip, head, chunked, coding]
+    public static let all = [data, mime, url, manifest, events, gzip, head, chunked, coding, http2]
 }

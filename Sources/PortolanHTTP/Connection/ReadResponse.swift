@@ -68,7 +68,7 @@ public import PortolanHTTPSyntax
         }
     }
 
-    private static func texts(_ fields: HTTPFields) -> [[String]] {
+    static func texts(_ fields: HTTPFields) -> [[String]] {
         fields.map { field in
             let value = unsafe field.withUnsafeBytesOfValue { unsafe $0.map { Character(Unicode.Scalar($0)) } }
             return [field.name.rawName, String(value)]

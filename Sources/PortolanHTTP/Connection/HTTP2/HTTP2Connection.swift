@@ -68,8 +68,8 @@ final class HTTP2Connection {
         session = HTTP2Session(receiving.options)
     }
 
-    /// From now on the connection is the pool's, and `transport` belongs to the connection.
-    func join(_ pool: ConnectionPool, over transport: any ByteTransport) {
+    /// From now on the connection is the pool's, and `transport` belongs to the connection. Without a pool it closes when it carries nothing.
+    func join(_ pool: ConnectionPool?, over transport: any ByteTransport) {
         self.pool = pool
         self.transport = transport
         idleSince = transport.loop.now

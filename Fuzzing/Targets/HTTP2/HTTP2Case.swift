@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+@_spi(Fuzzing) import PortolanHTTP
+
+/// Requests on one HTTP/2 connection, and all that its server sends.
+///
+/// Three bytes say how (``HTTP2Plan``); what follows is the server's bytes, or an ``HTTP2Script`` for them.
+struct HTTP2Case {
+    private let plan: HTTP2Plan
+    private let bytes: [UInt8]
+    private let seed: UInt8
+
+    init(_ input: [UInt8]) throws(Finding) {
+        var source = ByteSource(input)
+        let mode = source.next()
+        seed = source.next()
+        plan = try HTTP2Plan(mode, seed, source.next())
+        let greeting: [UInt8] = mode & 2 == 0 ? [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0] : []
+        bytes = greeting + (mode & 1 == 0 ? HTTP2Script(&source).bytes : source.takeRest())
+    }
+
+    func judge() throws(Finding) {
+        let whole = try HTTP2Run([bytes[...]], plan)
+        let reference = HTTP2Reference(
+            bytes, methods: plan.requests.map(\.method), limits: plan.configuration.limits, stopped: plan.stopped)
+        try judge(whole, reference, "read whole")
+        let scattered = try HTTP2Run(pieces(seed), plan)
+        try judge(scattered, reference, "read in pieces by \(seed)")
+        if !reference.dependsOnTiming { try compare(scattered, whole, "in pieces by \(seed)") }
+        guard bytes.count <= 2048 else { return }
+        let single = try HTTP2Run(bytes.indices.map { bytes[$0...$0] }, plan)
+        try judge(single, reference, "read byte by byte")
+        if !reference.dependsOnTiming { try compare(single, whole, "byte by byte") }
+    }
+
+    private func compare(_ run: HTTP2Run, _ whole: HTTP2Run, _ how: String) throws(Finding) {
+        for (number, answer) in run.answers.enumerated() where !answer.isSame(as: whole.answers[number]) {
+            throw Finding("load \(number): read \(how) it is \(answer), and whole \(whole.answers[number])")
+        }
+    }
+
+    private func judge(_ run: HTTP2Run, _ reference: HTTP2Reference, _ how: String) throws(Finding) {
+        for (number, answer) in run.answers.enumerated() {
+            let stream = reference.streams[number]
+            do throws(Finding) {
+                try judge(answer, stream)
+                let expected = stream.atEnd
+                if reference.isSound, number != plan.cancelled, !run.stopped[number] {
+                    try require(answer.isSame(as: expected), "it is \(answer), and means \(expected)")
+                    try require(answer.body.isStart(of: expected.body) || expected.end != .finished, "its body is not the stream's")
+                }
+            } catch {
+                throw Finding("load \(number), \(how): \(error)")
+            }
+        }
+        let earned = 1000 + reference.earned + 4 * plan.requests.count + plan.bodyBytes / 32 + 64
+        try require(!run.wasOpen || reference.idleFrames <= earned, "a flood of \(reference.idleFrames) frames was read, \(how)")
+        try judge(output: run.output, reference)
+    }
+
+    /// What has to hold whatever the server sends.
+    private func judge(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(Finding) {
+        let seen = answer.interim + (answer.status.map { [$0] } ?? [])
+        try require(seen.count <= stream.heads.count, "there are more heads than sections")
+        for (index, status) in seen.enumerated() {
+            try require(stream.heads[index].status == status, "head \(index) is \(status), and \(stream.heads[index]) was sent")
+        }
+        if answer.status != nil {
+            let sent = stream.heads[seen.count - 1].fields
+            try require(answer.fields == sent, "the fields are \(answer.fields), and \(sent) were sent")
+            let limits = plan.configuration.limits
+            let size = sent.reduce(0) { $0 + $1[0].unicodeScalars.count + $1[1].unicodeScalars.count + 4 }
+            try require(size <= limits.fieldSection && sent.count <= limits.fieldCount, "fields beyond the limits were delivered")
+            if case .length(let length) = FramingReference(sent).lengths {
+                try require(answer.body.count <= length, "\(answer.body.count) bytes of \(length) were delivered")
+            }
+        }
+        try require(answer.interim.count <= plan.configuration.limits.interimResponses, "too many interim responses")
+        try require(answer.body.isStart(of: stream.content), "the body is not what was sent on the stream")
+        try judgeFate(answer, stream)
+    }
+
+    /// A request may be sent again only where the server can't have begun to answer it.
+    private func judgeFate(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(Finding) {
+        guard case .failed(_, let fate)? = answer.end, fate != .seen else { return }
+        try require(answer.interim.isEmpty && answer.status == nil, "its answer had begun, and its fate is \(fate)")
+        switch fate {
+        case .seen, .unanswered: break
+        case .refused: try require(stream.resets.contains(7), "it was refused without RST_STREAM")
+        case .needsHTTP1: try require(stream.resets.contains(13), "it is to go over HTTP/1.1 without RST_STREAM")
+        case .passedOver: try require(stream.isAboveGoAway, "it was passed over without GOAWAY")
+        }
+    }
+
+    /// What the client sends is whole frames, and not many for what it received.
+    private func judge(output: [UInt8], _ reference: HTTP2Reference) throws(Finding) {
+        var rest = output.dropFirst(24)
+        var (frames, content) = (0, 0)
+        while rest.count >= 9 {
+            let header = Array(rest.prefix(9))
+            let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+            try require(rest.count >= 9 + length, "a frame of \(length) bytes was cut off")
+            try require(length <= 16_384 || header[3] == 0 || header[3] == 1, "a frame of \(length) bytes was sent")
+            if header[3] == 0 { content += length } else { frames += 1 }
+            rest = rest.dropFirst(9 + length)
+        }
+        try require(rest.isEmpty, "\(rest.count) bytes of a frame's header were sent")
+        try require(content <= plan.bodyBytes, "\(content) bytes were sent of \(plan.bodyBytes)")
+        try require(frames <= 3 * reference.frameCount + 4 * plan.requests.count + 16, "\(frames) frames answer \(reference.frameCount)")
+    }
+
+    /// Pieces of lengths that the seed scatters.
+    private func pieces(_ seed: UInt8) -> [ArraySlice<UInt8>] {
+        var (pieces, rest, state): ([ArraySlice<UInt8>], ArraySlice<UInt8>, UInt32) = ([], bytes[...], UInt32(seed))
+        while !rest.isEmpty {
+            state = state &* 1_664_525 &+ 1_013_904_223
+            let count = 1 + Int(state >> 24) % (Int(seed) / 4 + 2) + (bytes.count > 2048 ? Int(state >> 16) % 8192 : 0)
+            pieces.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return pieces
+    }
+}
+
+/// The requests of a case, and how the client behaves.
+///
+/// Of the first byte: 1: bytes instead of a script; 2: without the server's settings in front; 4: small limits; 8: each event pauses; 16: the
+/// client's bytes do not leave; 32: one load is stopped, or cancelled; 64: half a minute passes before the end.
+struct HTTP2Plan {
+    let requests: [Request]
+    let configuration: HTTPConfiguration
+    let pauses: Bool
+    let blocksOutput: Bool
+    let waits: Bool
+    private(set) var stopped: Int?
+    private(set) var cancelled: Int?
+    let bodyBytes: Int
+
+    init(_ mode: UInt8, _ seed: UInt8, _ kinds: UInt8) throws(Finding) {
+        var configuration = HTTPConfiguration()
+        if mode & 4 != 0 { configuration.limits = Self.small }
+        self.configuration = configuration
+        do throws(LoadError) {
+            requests = try (0...(kinds & 3)).map { number throws(LoadError) in try Self.request(kinds >> (2 + number) & 3) }
+        } catch {
+            throw Finding("a request can't be made: \(error)")
+        }
+        bodyBytes = requests.reduce(0) { $0 + Int($1.body?.length ?? 0) }
+        (pauses, blocksOutput, waits) = (mode & 8 != 0, mode & 16 != 0, mode & 64 != 0)
+        guard mode & 32 != 0 else { return }
+        let number = Int(seed & 0x7F) % requests.count
+        if seed < 0x80 { stopped = number } else { cancelled = number }
+    }
+
+    private static func request(_ kind: UInt8) throws(LoadError) -> Request {
+        switch kind {
+        case 0: try Request("https://example.org/")
+        case 1: try Request("https://example.org/", method: .head)
+        case 2: try Request("https://example.org/", method: .put, body: .bytes([UInt8](repeating: 1, count: 70_000)))
+        default:
+            try Request("https://example.org/", method: .post, fields: [.expect: "100-continue"], body: .bytes([1, 2, 3]))
+        }
+    }
+
+    private static let small: HTTPLimits = {
+        var limits = HTTPLimits()
+        (limits.fieldLine, limits.fieldCount, limits.fieldSection) = (40, 4, 100)
+        (limits.interimResponses, limits.trailerSection) = (2, 60)
+        return limits
+    }()
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanHTTP
+import PortolanHTTPSyntax
+
+/// What a server's bytes mean for the requests on streams 1, 3, 5…, taken frame by frame by the words of RFC 9113.
+///
+/// It judges strictly as long as every frame keeps the rules of the connection (``isSound``), and loosely from the first that may not.
+struct HTTP2Reference {
+    /// Whether all frames were such that each stream's meaning is certain.
+    private(set) var isSound = true
+    /// Whether frames came on a stream that is over and where they may not: an error, or nothing, as the client has let go of it or not.
+    /// Or two errors, of which either may be found first.
+    private(set) var dependsOnTiming = false
+    private(set) var streams: [HTTP2StreamReference]
+    private(set) var frameCount = 0
+    /// Frames that bring nothing, and what the others and the requests may have earned for them.
+    private(set) var (idleFrames, earned) = (0, 0)
+
+    private let decoder = FieldBlockDecoder()
+    private var isDecodable = true
+    private var hasSettings = false
+    private var acknowledgements = 0
+    private var (emptyFrames, lastStream) = (0, UInt32.max)
+    /// The field block that goes on in CONTINUATION frames.
+    private var open: (stream: UInt32, endsStream: Bool, block: [UInt8], parts: Int)?
+
+    /// - Parameters:
+    ///   - methods: of the requests.
+    ///   - stopped: the request whose load is over with the head of its response.
+    init(_ bytes: [UInt8], methods: [HTTPRequest.Method], limits: HTTPLimits, stopped: Int?) {
+        streams = methods.indices.map { HTTP2StreamReference(methods[$0], limits: limits, stopsAtHead: $0 == stopped) }
+        var rest = bytes[...]
+        while rest.count >= 9 {
+            let header = Array(rest.prefix(9))
+            let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+            let payload = Array(rest.dropFirst(9).prefix(length))
+            let stream = Self.number(header[5...]) & 0x7FFF_FFFF
+            take(HTTP2FrameReference(type: header[3], flags: header[4], stream: stream, payload: payload, length: length))
+            rest = rest.dropFirst(9 + length)
+        }
+        // A flood is found before what else is wrong in the same read.
+        if frameCount > 900 || emptyFrames > 32 { (isSound, dependsOnTiming) = (false, true) }
+        if open != nil { isSound = false }
+    }
+
+    static func number(_ bytes: ArraySlice<UInt8>) -> UInt32 { bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }
+
+    private mutating func take(_ frame: HTTP2FrameReference) {
+        frameCount += 1
+        count(frame)
+        if frame.payload.count < frame.length || frame.length > 16_384 { isSound = false }
+        if !hasSettings, frame.type != 4 || frame.flags & 1 != 0 { isSound = false }
+        if open != nil, frame.type != 9 || frame.stream != open?.stream { (isSound, isDecodable) = (false, false) }
+        let isKept = isKept(frame)
+        // A stream may end by its own error first, or by what the server says of its end.
+        if !isKept && frame.type == 8 || !isSound && (frame.type == 3 || frame.type == 7) { dependsOnTiming = true }
+        if !isKept { isSound = false }
+        if let index = Self.index(of: frame.stream), streams.indices.contains(index) {
+            if !streams[index].isOpenForServer || !isKept && streams[index].isOver { dependsOnTiming = true }
+        }
+        switch frame.type {
+        case 0: takeData(frame)
+        case 1: takeFields(frame)
+        case 3: with(frame.stream) { $0.takeReset(HTTP2Reference.number(frame.payload[...])) }
+        case 4: takeSettings(frame)
+        case 5: isDecodable = false
+        case 7: takeGoAway(frame)
+        case 9: takeContinuation(frame)
+        default: break
+        }
+    }
+
+    /// For the limit of frames that bring nothing: all that could count for the server does.
+    private mutating func count(_ frame: HTTP2FrameReference) {
+        switch frame.type {
+        case 0: earned += 2 + frame.length / 64
+        case 1: earned += 10
+        case 4, 6, 8, 10...: idleFrames += 1
+        default: break
+        }
+    }
+
+    /// Whether the frame keeps the rules of its type, and leaves every limit of the connection far away.
+    private func isKept(_ frame: HTTP2FrameReference) -> Bool {
+        let index = Self.index(of: frame.stream)
+        let isOurs = index.map { streams.indices.contains($0) } ?? false
+        let isOpen = isOurs && index.map { streams[$0].isOpenForServer } ?? false
+        switch frame.type {
+        case 0: return isOpen && frame.content != nil
+        case 1: return isOpen && frame.content != nil
+        case 2: return frame.stream != 0 && frame.length == 5
+        case 3: return isOurs && frame.length == 4
+        case 4: return frame.stream == 0 && (frame.flags & 1 == 0 ? frame.length % 6 == 0 : frame.length == 0)
+        case 5: return false
+        case 6: return frame.stream == 0 && frame.length == 8
+        case 7:
+            let last = Self.number(frame.payload[...]) & 0x7FFF_FFFF
+            return frame.stream == 0 && frame.length >= 8 && last <= lastStream && (last == 0 || last & 1 == 1)
+        case 8:
+            let increment = Self.number(frame.payload[...]) & 0x7FFF_FFFF
+            return frame.length == 4 && (1..<1 << 20).contains(increment) && (frame.stream == 0 || isOpen)
+        case 9: return open != nil
+        case 10, 12, 16: return false
+        default: return true
+        }
+    }
+
+    private mutating func with(_ stream: UInt32, _ body: (inout HTTP2StreamReference) -> Void) {
+        guard let index = Self.index(of: stream), streams.indices.contains(index) else { return }
+        body(&streams[index])
+    }
+
+    private static func index(of stream: UInt32) -> Int? { stream & 1 == 1 ? Int(stream / 2) : nil }
+
+    // MARK: Types
+
+    private mutating func takeData(_ frame: HTTP2FrameReference) {
+        if frame.content?.isEmpty == true { emptyFrames += 1 }
+        with(frame.stream) { $0.takeData(frame) }
+        if let index = Self.index(of: frame.stream), streams.indices.contains(index), streams[index].flow > 60_000 { isSound = false }
+    }
+
+    private mutating func takeFields(_ frame: HTTP2FrameReference) {
+        with(frame.stream) { $0.begin() }
+        guard var block = frame.content, frame.flags & 0x20 == 0 || block.count >= 5 else { return (isSound, isDecodable) = (false, false) }
+        if frame.flags & 0x20 != 0 { block.removeFirst(5) }
+        open = (frame.stream, frame.flags & 1 != 0, block, 0)
+        if frame.flags & 4 != 0 { endBlock() }
+    }
+
+    private mutating func takeContinuation(_ frame: HTTP2FrameReference) {
+        guard open != nil else { return }
+        open?.block += frame.payload
+        open?.parts += 1
+        if let open, open.parts > 4 { isSound = false }
+        if frame.flags & 4 != 0 { endBlock() }
+    }
+
+    private mutating func endBlock() {
+        guard let block = open else { return }
+        open = nil
+        guard isDecodable, let fields = decoder.decode(block.block) else { return (isSound, isDecodable) = (false, false) }
+        if fields.contains(where: { $0[0].unicodeScalars.count + $0[1].unicodeScalars.count > 60_000 }) { isSound = false }
+        with(block.stream) { $0.takeSection(fields, endsStream: block.endsStream) }
+    }
+
+    private mutating func takeSettings(_ frame: HTTP2FrameReference) {
+        if frame.flags & 1 != 0 {
+            acknowledgements += 1
+            if acknowledgements > 1 { isSound = false }
+            return
+        }
+        hasSettings = true
+        for start in stride(from: 0, to: frame.payload.count - 5, by: 6) {
+            let parameter = Int(frame.payload[start]) << 8 | Int(frame.payload[start + 1])
+            let value = Self.number(frame.payload[(start + 2)...])
+            switch parameter {
+            case 2: if value != 0 { isSound = false }
+            case 4: if value > 1 << 30 { isSound = false }
+            case 5: if !(16_384...16_777_215).contains(value) { isSound = false }
+            case 8, 9: isSound = false
+            default: break
+            }
+        }
+    }
+
+    private mutating func takeGoAway(_ frame: HTTP2FrameReference) {
+        lastStream = Self.number(frame.payload[...]) & 0x7FFF_FFFF
+        for index in streams.indices where UInt32(2 * index + 1) > lastStream { streams[index].takeGoAway() }
+    }
+}
+
+struct HTTP2FrameReference {
+    let type: UInt8
+    let flags: UInt8
+    let stream: UInt32
+    /// As much of it as came.
+    let payload: [UInt8]
+    let length: Int
+
+    /// Of DATA and HEADERS, without padding; `nil` where there is more padding than payload.
+    var content: [UInt8]? {
+        guard flags & 8 != 0 else { return payload }
+        guard let padding = payload.first, length > Int(padding), payload.count == length else { return nil }
+        return Array(payload.dropFirst().dropLast(Int(padding)))
+    }
+
+    /// The most of it that may be content.
+    var mostContent: [UInt8] { content ?? Array(payload.dropFirst(flags & 8 == 0 ? 0 : 1)) }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+@_spi(Fuzzing) import PortolanHTTP
+
+/// What the loads of one case receive.
+final class HTTP2Journal {
+    struct Entry {
+        var answer = HTTP2Answer()
+        var sentBytes = 0
+        var isSent = false
+        var isStopped = false
+        /// The first thing that the order of events does not allow.
+        var disorder: String?
+    }
+
+    private(set) var entries: [Entry] = []
+    private(set) var eventCount = 0
+    private let stopped: Int?
+    private let pauses: Bool
+    private let bodyLengths: [Int]
+
+    init(bodyLengths: [Int], stopped: Int?, pauses: Bool) {
+        entries = bodyLengths.map { _ in Entry() }
+        (self.bodyLengths, self.stopped, self.pauses) = (bodyLengths, stopped, pauses)
+    }
+
+    func stop(_ number: Int) { entries[number].isStopped = true }
+
+    func note(_ number: Int, _ event: InMemoryHTTP2.Event) -> Flow {
+        eventCount += 1
+        let disorder = disorder(of: event, entries[number], bodyLength: bodyLengths[number])
+        entries[number].disorder = entries[number].disorder ?? disorder
+        switch event {
+        case .sent(let count): entries[number].sentBytes += count
+        case .requestIsSent: entries[number].isSent = true
+        case .interim(let status): entries[number].answer.interim.append(status)
+        case .head(let status, let fields, _):
+            (entries[number].answer.status, entries[number].answer.fields) = (status, fields)
+            if number == stopped {
+                entries[number].isStopped = true
+                return .stopped
+            }
+        case .data(let bytes): entries[number].answer.body += bytes
+        case .end(let trailers): (entries[number].answer.end, entries[number].answer.trailers) = (.finished, trailers)
+        case .failed(let error, let fate): entries[number].answer.end = .failed(error.code, fate)
+        }
+        return pauses ? .pause : .keepGoing
+    }
+
+    private func disorder(of event: InMemoryHTTP2.Event, _ entry: Entry, bodyLength: Int) -> String? {
+        if entry.isStopped { return "\(event) after it was stopped" }
+        if entry.answer.end != nil { return "\(event) after the end" }
+        let hasHead = entry.answer.status != nil
+        switch event {
+        case .sent(let count): return entry.sentBytes + count > bodyLength ? "more was sent than the body has" : nil
+        case .requestIsSent: return entry.isSent ? "the request was sent twice" : nil
+        case .interim: return hasHead ? "an interim response after the head" : nil
+        case .head(_, let fields, let length):
+            if hasHead { return "a second head" }
+            let given = fields.first { $0[0] == "content-length" }.flatMap { Int64($0[1].split(separator: ",").first ?? "") }
+            return length == nil || length == 0 || given == length ? nil : "a length of \(length ?? 0), and \(given ?? -1) was given"
+        case .data(let bytes): return !hasHead ? "data before the head" : bytes.isEmpty ? "a piece was empty" : nil
+        case .end: return hasHead ? nil : "an end without a head"
+        case .failed: return nil
+        }
+    }
+}
+
+/// A connection that receives bytes in one way, and what came of it.
+struct HTTP2Run {
+    let answers: [HTTP2Answer]
+    let stopped: [Bool]
+    let output: [UInt8]
+    /// Whether the client had not closed the connection before the server did.
+    let wasOpen: Bool
+
+    init(_ pieces: [ArraySlice<UInt8>], _ plan: HTTP2Plan) throws(Finding) {
+        let journal = HTTP2Journal(
+            bodyLengths: plan.requests.map { Int($0.body?.length ?? 0) }, stopped: plan.stopped, pauses: plan.pauses)
+        let remains: () -> Bool
+        do throws(LoadError) {
+            let connection = InMemoryHTTP2(plan.configuration) { number, event in journal.note(number, event) }
+            for request in plan.requests { try connection.start(request) }
+            connection.isWritable = !plan.blocksOutput
+            for piece in pieces {
+                connection.receive(Array(piece))
+                if plan.pauses { Self.resumeAll(connection, plan, journal) }
+            }
+            if let number = plan.cancelled {
+                connection.cancel(number)
+                journal.stop(number)
+            }
+            if plan.waits { connection.advanceTime(by: .seconds(31)) }
+            wasOpen = connection.isOpen
+            connection.end()
+            if plan.pauses { Self.resumeAll(connection, plan, journal) }
+            connection.isWritable = true
+            output = connection.output
+            remains = connection.remains
+        } catch {
+            throw Finding("a request can't be sent: \(error)")
+        }
+        answers = journal.entries.map(\.answer)
+        stopped = journal.entries.map(\.isStopped)
+        for (number, entry) in journal.entries.enumerated() {
+            if let disorder = entry.disorder { throw Finding("load \(number): \(disorder)") }
+            try require(entry.answer.end != nil || entry.isStopped, "load \(number) did not end")
+        }
+        try require(!remains(), "something of the connection is still there")
+    }
+
+    /// Until nothing happens any more.
+    private static func resumeAll(_ connection: InMemoryHTTP2, _ plan: HTTP2Plan, _ journal: HTTP2Journal) {
+        var count = -1
+        while count != journal.eventCount {
+            count = journal.eventCount
+            for number in plan.requests.indices { connection.resume(number) }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+@_spi(Fuzzing) import PortolanHTTP
+
+/// What the frames of one stream mean for its request.
+///
+/// Source: RFC 9113, sections 8.1 to 8.3; RFC 9110, sections 5, 8.6 and 15.
+struct HTTP2StreamReference {
+    private enum Place { case head, body, over }
+
+    private let method: HTTPRequest.Method
+    private let limits: HTTPLimits
+    private let stopsAtHead: Bool
+    private var place = Place.head
+    /// Content that is still to come, where that is known.
+    private var remaining: Int?
+
+    // If everything is in order until then
+    private(set) var answer = HTTP2Answer()
+    /// Whether the server may send more.
+    private(set) var isOpenForServer = true
+    /// Whether nothing more counts for the load.
+    var isOver: Bool { place == .over }
+    /// DATA so far, padding included.
+    private(set) var flow = 0
+
+    // Whether or not it is
+    /// The statuses and fields of all sections.
+    private(set) var heads: [(status: Int?, fields: [[String]])] = []
+    /// The content of all DATA frames.
+    private(set) var content: [UInt8] = []
+    private(set) var hasBegun = false
+    private(set) var resets: [UInt32] = []
+    private(set) var isAboveGoAway = false
+
+    init(_ method: HTTPRequest.Method, limits: HTTPLimits, stopsAtHead: Bool) {
+        (self.method, self.limits, self.stopsAtHead) = (method, limits, stopsAtHead)
+    }
+
+    mutating func begin() { hasBegun = true }
+
+    private mutating func fail(_ code: LoadError.Code, fate: InMemoryHTTP2.Fate = .seen) {
+        guard place != .over else { return }
+        place = .over
+        answer.end = .failed(code, hasBegun ? .seen : fate)
+    }
+
+    /// The connection ends.
+    var atEnd: HTTP2Answer {
+        var stream = self
+        stream.fail(.connectionLost, fate: .unanswered)
+        return stream.answer
+    }
+
+    mutating func takeReset(_ code: UInt32) {
+        resets.append(code)
+        isOpenForServer = false
+        fail(.connectionLost, fate: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .seen)
+    }
+
+    mutating func takeGoAway() {
+        isAboveGoAway = true
+        isOpenForServer = false
+        fail(.connectionLost, fate: .passedOver)
+    }
+
+    mutating func takeData(_ frame: HTTP2FrameReference) {
+        hasBegun = true
+        content += frame.mostContent
+        flow += frame.length
+        if frame.flags & 1 != 0 { isOpenForServer = false }
+        guard place != .over else { return }
+        guard place == .body, let bytes = frame.content else { return fail(.badResponse) }
+        if let remaining {
+            guard bytes.count <= remaining else { return fail(.badResponse) }
+            self.remaining = remaining - bytes.count
+        }
+        answer.body += bytes
+        if frame.flags & 1 != 0 { end() }
+    }
+
+    private mutating func end() {
+        if let remaining, remaining > 0 { return fail(.truncated) }
+        guard place != .over else { return }
+        place = .over
+        answer.end = .finished
+    }
+
+    mutating func takeSection(_ fields: [[String]], endsStream: Bool) {
+        hasBegun = true
+        heads.append((status: fields.first { $0[0] == ":status" }.flatMap { Int($0[1]) }, fields: fields.filter { $0[0].first != ":" }))
+        if endsStream { isOpenForServer = false }
+        switch place {
+        case .head: takeHead(fields, endsStream)
+        case .body:
+            guard endsStream else { return fail(.badResponse) }
+            if let fault = fault(in: fields, isHead: false) { return fail(fault) }
+            end()
+            if answer.end == .finished { answer.trailers = fields }
+        case .over: break
+        }
+    }
+
+    private mutating func takeHead(_ all: [[String]], _ endsStream: Bool) {
+        if let fault = fault(in: all, isHead: true) { return fail(fault) }
+        guard let status = all.first.flatMap({ $0[0] == ":status" ? Int($0[1]) : nil }), status != 101 else { return fail(.badResponse) }
+        let fields = Array(all.dropFirst())
+        if (100..<200).contains(status) {
+            guard !endsStream else { return fail(.badResponse) }
+            guard answer.interim.count < limits.interimResponses else { return fail(.limitExceeded) }
+            return answer.interim.append(status)
+        }
+        switch FramingReference(fields).lengths {
+        case .absent: remaining = nil
+        case .invalid: return fail(.badResponse)
+        case .length(let length): remaining = length
+        }
+        if method == .head || status == 204 || status == 304 { remaining = 0 }
+        if endsStream, let remaining, remaining > 0 { return fail(.truncated) }
+        (answer.status, answer.fields) = (status, fields)
+        place = .body
+        if stopsAtHead { place = .over } else if endsStream { end() }
+    }
+
+    // MARK: Sections 8.2 and 8.3
+
+    private func fault(in fields: [[String]], isHead: Bool) -> LoadError.Code? {
+        var (count, bytes, hasStatus) = (0, 0, false)
+        for field in fields {
+            let (name, value) = (field[0].unicodeScalars.map(\.value), field[1].unicodeScalars.map(\.value))
+            if name.first == 0x3A {
+                let isStatus = value.count == 3 && value.allSatisfy { (0x30...0x39).contains($0) } && value.first != 0x30
+                guard isHead, field[0] == ":status", count == 0, !hasStatus, isStatus else { return .badResponse }
+                hasStatus = true
+                continue
+            }
+            guard name.count + value.count + 2 <= limits.fieldLine else { return .limitExceeded }
+            bytes += name.count + value.count + 4
+            guard bytes <= (isHead ? limits.fieldSection : limits.trailerSection) else { return .limitExceeded }
+            count += 1
+            guard count <= limits.fieldCount else { return .limitExceeded }
+            let isName =
+                !name.isEmpty && field[0].unicodeScalars.allSatisfy { MIMEReference.isToken($0) && !("A"..."Z").contains($0) }
+            guard isName, !Self.ofConnection.contains(field[0]) else { return .badResponse }
+            guard !value.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else { return .badResponse }
+            for edge in [value.first, value.last] where edge == 0x20 || edge == 0x09 { return .badResponse }
+        }
+        return !isHead || hasStatus ? nil : .badResponse
+    }
+
+    private static let ofConnection = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
+}
+
+/// What became of a request.
+struct HTTP2Answer: Equatable {
+    enum End: Equatable {
+        case finished
+        case failed(LoadError.Code, InMemoryHTTP2.Fate)
+    }
+
+    var interim: [Int] = []
+    var status: Int?
+    var fields: [[String]] = []
+    var body: [UInt8] = []
+    var trailers: [[String]] = []
+    var end: End?
+
+    /// Where the answer fails it is of no account how much of its body came before.
+    func isSame(as other: Self) -> Bool {
+        guard case .failed? = end else { return self == other }
+        var (mine, theirs) = (self, other)
+        mine.body = []
+        theirs.body = []
+        return mine == theirs
+    }
+}

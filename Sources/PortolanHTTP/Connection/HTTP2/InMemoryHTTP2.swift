@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+public import PortolanCore
+import PortolanHTTPSyntax
+import PortolanTransport
+
+/// An HTTP/2 connection whose other end is its owner: for fuzzers, which have no sockets. In one thread.
+@_spi(Fuzzing) public final class InMemoryHTTP2 {
+    /// What the load of a request receives, in the order of ``Exchange``.
+    public enum Event: Equatable {
+        case sent(Int)
+        case requestIsSent
+        case interim(Int)
+        /// Name and value of each field, in ISO-8859-1.
+        case head(Int, fields: [[String]], length: Int64?)
+        case data([UInt8])
+        case end(trailers: [[String]])
+        case failed(LoadError, Fate)
+    }
+
+    /// ``RequestFate``, without what came of other requests.
+    public enum Fate: Equatable {
+        case seen, unanswered, refused, passedOver, needsHTTP1
+
+        fileprivate init(_ fate: RequestFate) {
+            switch fate {
+            case .seen: self = .seen
+            case .unanswered: self = .unanswered
+            case .refused: self = .refused
+            case .passedOver: self = .passedOver
+            case .needsHTTP1: self = .needsHTTP1
+            }
+        }
+    }
+
+    private let loop = InMemoryLoop()
+    private let transport: InMemoryTransport
+    private let connection: HTTP2Connection
+    private let configuration: HTTPConfiguration
+    private let observe: (Int, Event) -> Flow
+    private var carriers: [any ExchangeCarrier] = []
+    /// It is never started: a connection without a pool closes when it carries nothing.
+    private var spare: (any ExchangeCarrier)?
+
+    /// - Parameter observe: receives what the load with the number, from 0, is called with. Its answer counts for a head and for data.
+    public init(_ configuration: HTTPConfiguration, observe: @escaping (Int, Event) -> Flow) {
+        self.configuration = configuration
+        self.observe = observe
+        let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
+        connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
+        transport = InMemoryTransport(on: loop, for: connection)
+        connection.join(nil, over: transport)
+    }
+
+    /// Sends a request, on the next stream.
+    public func start(_ request: Request) throws(LoadError) {
+        let exchange = InMemoryExchange(
+            try OutgoingRequest(request, configuration: configuration),
+            upload: try request.body.map { body throws(LoadError) in try Upload(body) }
+        ) { [observe, number = carriers.count] in observe(number, $0) }
+        if spare == nil { spare = connection.makeCarrier(for: exchange) }
+        let carrier = connection.makeCarrier(for: exchange)
+        carriers.append(carrier)
+        carrier.start()
+        loop.run()
+    }
+
+    /// Takes what the server sends, in one read.
+    public func receive(_ bytes: [UInt8]) {
+        transport.deliver(bytes)
+        loop.run()
+    }
+
+    /// Goes on after ``Flow/pause``.
+    public func resume(_ number: Int) {
+        carriers[number].resumeReading()
+        loop.run()
+    }
+
+    /// The load is over for its owner.
+    public func cancel(_ number: Int) {
+        carriers[number].cancel()
+        loop.run()
+    }
+
+    public func advanceTime(by step: Duration) { loop.advanceTime(by: step) }
+
+    /// The server ends the connection.
+    public func end() {
+        transport.end()
+        loop.run()
+    }
+
+    /// Whether the connection would send more; what it sends is taken all the same.
+    public var isWritable: Bool {
+        get { transport.isWritable }
+        set {
+            transport.isWritable = newValue
+            loop.run()
+        }
+    }
+
+    /// Whether the client has not closed the connection.
+    public var isOpen: Bool { transport.isOpen }
+
+    /// All bytes that the client has sent.
+    public var output: [UInt8] { transport.output }
+
+    /// Tells whether any of it is still there, when its owner has let go of it.
+    public var remains: () -> Bool {
+        { [weak loop, weak transport, weak connection] in loop != nil || transport != nil || connection != nil }
+    }
+}
+
+/// A transport in memory.
+private final class InMemoryTransport: ByteTransport {
+    private let ownLoop: InMemoryLoop
+    private var receiver: (any ByteReceiver)?
+    private(set) var isOpen = true
+    private(set) var output: [UInt8] = []
+    var isWritable = true {
+        didSet { if isWritable, !oldValue { receiver?.transportIsWritable() } }
+    }
+
+    init(on loop: InMemoryLoop, for receiver: any ByteReceiver) {
+        ownLoop = loop
+        self.receiver = receiver
+    }
+
+    var loop: any SerialLoop { ownLoop }
+    var isWatched: Bool { true }
+    var isAlive: Bool { isOpen }
+
+    func write(_ bytes: borrowing RawSpan, hasMore: Bool) {
+        guard isOpen else { return }
+        unsafe bytes.withUnsafeBytes { unsafe output.append(contentsOf: $0) }
+    }
+
+    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer { .unable }
+    func promiseCarrier() {}
+    func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
+    func finishWriting() { isWritable = false }
+    func pause() {}
+    func resume() {}
+
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        let transport = TurnBound(self)
+        ownLoop.execute { transport.value.reportEnd() }
+    }
+
+    func deliver(_ bytes: [UInt8]) {
+        guard isOpen else { return }
+        unsafe receiver?.didReceive(bytes.span.bytes)
+    }
+
+    func end() {
+        guard isOpen else { return }
+        isOpen = false
+        reportEnd()
+    }
+
+    private func reportEnd() {
+        let last = receiver
+        receiver = nil
+        last?.transportDidEnd(nil)
+    }
+}
+
+private final class InMemoryExchange: Exchange {
+    let outgoing: OutgoingRequest
+    let upload: Upload?
+    private let observe: (InMemoryHTTP2.Event) -> Flow
+
+    init(_ outgoing: OutgoingRequest, upload: Upload?, observe: @escaping (InMemoryHTTP2.Event) -> Flow) {
+        self.outgoing = outgoing
+        self.upload = upload
+        self.observe = observe
+    }
+
+    func didSend(bodyBytes: Int) { _ = observe(.sent(bodyBytes)) }
+    func requestIsSent() { _ = observe(.requestIsSent) }
+    func didReceiveInterim(_ head: ResponseHead) { _ = observe(.interim(head.status)) }
+    func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
+        observe(.head(head.status, fields: ReadResponse.texts(head.fields), length: length))
+    }
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow { observe(.data(unsafe bytes.withUnsafeBytes { unsafe Array($0) })) }
+    func didEnd(trailers: HTTPFields?, report: TransferReport) { _ = observe(.end(trailers: trailers.map(ReadResponse.texts) ?? [])) }
+    func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport) { _ = observe(.failed(error, InMemoryHTTP2.Fate(fate))) }
+}
