@@ -24,6 +24,8 @@ extension HTTP2Connection {
         var section: HTTP2FieldSection?
         /// Bytes of it, decoded, as HTTP/2 counts them.
         var sectionSize = 0
+        /// Whether it takes more than one frame.
+        var isSectionSplit = false
         /// Violations that end a stream, or the connection: which one shows in what nghttp2 sends.
         var violations: [HTTP2Violation] = []
         /// What the server may send on each stream beyond what nghttp2 knows of, until it has acknowledged our settings.
@@ -103,16 +105,30 @@ extension HTTP2Connection: ByteReceiver {
             }
             // nghttp2 passes over all priorities of RFC 7540 (RFC 9113 §6.3).
             if found.frame.type == .priority, found.frame.stream == 0 { return feed(bytes.extracting(fed..<found.start), .frame) }
-            // One that is too long is nghttp2's to find.
-            guard found.frame.type == .data, found.frame.length <= HTTP2Frame.mostLength, stream?.hasBegun == false else { continue }
+            guard mayBePremature(found.frame) else { continue }
             if let breach = feed(bytes.extracting(fed..<found.start), nil) { return breach }
             fed = found.start
-            // nghttp2 takes content without a head for an error of the connection; it is one of the stream (RFC 9113 §8.1.1).
-            if let stream = streams.find(found.frame.stream), !stream.hasBegun, !hasViolation(of: found.frame.stream) {
-                stream.contentIsPremature()
-            }
+            failPrematureContent(found.frame)
+        }
+        // nghttp2 judges a frame by its header, before the length of its padding has come.
+        if let frame = receiving.scanner.frameAwaitingPadding, mayBePremature(frame) {
+            let start = max(fed, bytes.byteCount - HTTP2FrameScanner.headerLength)
+            if let breach = feed(bytes.extracting(fed..<start), nil) { return breach }
+            fed = start
+            failPrematureContent(frame)
         }
         return feed(bytes.extracting(fed..<bytes.byteCount), nil)
+    }
+
+    /// Of frames that are too long nghttp2 decides.
+    private func mayBePremature(_ frame: HTTP2Frame) -> Bool {
+        frame.type == .data && frame.length <= HTTP2Frame.mostLength && streams.find(frame.stream)?.hasBegun == false
+    }
+
+    /// nghttp2 takes content without a head for an error of the connection; it is one of the stream (RFC 9113 §8.1.1).
+    private func failPrematureContent(_ frame: HTTP2Frame) {
+        guard let stream = streams.find(frame.stream), !stream.hasBegun, !hasViolation(of: frame.stream) else { return }
+        stream.contentIsPremature()
     }
 
     private func hasViolation(of stream: Int32) -> Bool {
@@ -121,8 +137,11 @@ extension HTTP2Connection: ByteReceiver {
 
     /// - Parameter breach: what is found after these bytes.
     private func feed(_ bytes: borrowing RawSpan, _ breach: HTTP2Breach?) -> HTTP2Breach? {
-        guard bytes.byteCount > 0, isActive, let error = session?.receive(bytes, for: self) else { return breach }
-        return HTTP2Breach(HTTP2Violation(error: error), error.errorCode)
+        if bytes.byteCount > 0, isActive, let error = session?.receive(bytes, for: self) {
+            return HTTP2Breach(HTTP2Violation(error: error), error.errorCode)
+        }
+        // A rule that was broken before counts.
+        return session?.isTerminating == true ? nil : breach
     }
 }
 
@@ -131,6 +150,7 @@ extension HTTP2Connection: ByteReceiver {
 extension HTTP2Connection {
     func didBegin(_ frame: HTTP2Frame) {
         guard isActive else { return }
+        if frame.type == .headers { receiving.isSectionSplit = !frame.endsSection }
         switch frame.type {
         case .data, .headers:
             guard let stream = streams.find(frame.stream) else { return }

@@ -134,7 +134,7 @@ extension HTTP2Connection {
     /// nghttp2 has ended the connection.
     private func end(_ code: HTTP2ErrorCode) {
         // It decodes no name or value of more than 64 KiB (`NGHTTP2_HD_MAX_NV` in nghttp2_hd.h), which takes several frames.
-        let isTooLong = code == .compressionError && receiving.scanner.isSectionSplit
+        let isTooLong = code == .compressionError && receiving.isSectionSplit
         end(isTooLong ? .fieldSectionTooLarge : HTTP2Breach(receiving.violations.last, code), code)
     }
 

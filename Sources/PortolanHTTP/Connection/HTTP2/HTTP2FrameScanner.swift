@@ -14,14 +14,15 @@ struct HTTP2FrameScanner {
         let start: Int
     }
 
-    private static let headerLength = 9
+    static let headerLength = 9
 
     /// The header of a frame, and of padded DATA the length of its padding.
     private var header: [UInt8] = []
     /// Bytes of payload that are still to come.
     private var remaining = 0
-    /// Whether the field section that came last takes more than one frame.
-    private(set) var isSectionSplit = false
+
+    /// Of padded DATA, while nothing but the header has come.
+    var frameAwaitingPadding: HTTP2Frame? { header.count == Self.headerLength ? frame : nil }
 
     init() { header.reserveCapacity(Self.headerLength + 1) }
 
@@ -41,7 +42,6 @@ struct HTTP2FrameScanner {
             let padding = isPadded ? 1 + Int(header[Self.headerLength]) : 0
             remaining = frame.length - (header.count - Self.headerLength)
             header.removeAll(keepingCapacity: true)
-            if frame.type == .headers { isSectionSplit = !frame.endsSection }
             return Found(frame: frame, contentLength: max(0, frame.length - padding), start: start)
         }
         return nil
