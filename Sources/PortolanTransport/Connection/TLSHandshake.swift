@@ -82,15 +82,21 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     private func start(with context: Result<TLSContext, LoadError>) {
         guard completion != nil, let transport else { return }
         do throws(LoadError) {
-            let context = try context.get()
-            let ticket = context.tickets.ticket(for: peer, now: Self.now)
-            let session = try TLSSession(context, over: transport.carrier, serverName: peer.name.indication, ticket: ticket, delegate: self)
-            (self.context, self.ticket, self.session) = (context, ticket, session)
-            step = .handshaking
-            transport.start(session, for: self)
+            transport.start(try makeSession(try context.get(), over: transport.carrier), for: self)
         } catch {
             finish(.failed(error))
         }
+    }
+
+    /// From now on ``proceed()`` takes the handshake further.
+    ///
+    /// - Throws: ``LoadError/Code/noResources``
+    func makeSession(_ context: TLSContext, over carrier: any TLSCarrier) throws(LoadError) -> TLSSession {
+        let ticket = context.tickets.ticket(for: peer, now: Self.now)
+        let session = try TLSSession(context, over: carrier, serverName: peer.name.indication, ticket: ticket, delegate: self)
+        (self.context, self.ticket, self.session) = (context, ticket, session)
+        step = .handshaking
+        return session
     }
 
     /// Nothing is reported any more. The caller closes the connection.

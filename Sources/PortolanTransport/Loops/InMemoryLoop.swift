@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
-import PortolanTransport
+package import PortolanCore
 
 /// A loop whose turns and time its owner gives, in one thread: for fuzzers, which have no sockets.
-final class InMemoryLoop: SerialLoop, @unchecked Sendable {  // … because one thread touches it
+package final class InMemoryLoop: SerialLoop, @unchecked Sendable {  // … because one thread touches it
     private var work: [@Sendable () -> Void] = []
     private var alarms = AlarmQueue()
     private var time = Duration.seconds(1)
 
-    let isInTurn = true
-    func enter() -> Bool { false }
-    func leave() {}
-    func execute(_ body: @escaping @Sendable () -> Void) { work.append(body) }
-    func atEndOfTurn(_ body: @escaping () -> Void) {
+    package init() {}
+
+    package let isInTurn = true
+    package func enter() -> Bool { false }
+    package func leave() {}
+    package func execute(_ body: @escaping @Sendable () -> Void) { work.append(body) }
+    package func atEndOfTurn(_ body: @escaping () -> Void) {
         let bound = TurnBound(body)
         execute { bound.value() }
     }
 
-    var now: UInt64 { UInt64(time / .nanoseconds(1)) }
+    package var now: UInt64 { UInt64(time / .nanoseconds(1)) }
 
-    func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> LoadAlarm {
+    package func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> LoadAlarm {
         let alarm = LoadAlarm(body)
         alarms.insert(alarm, at: self.time + time)
         return alarm
     }
 
     /// Does what waits for a turn, and what comes of that.
-    func run() {
+    package func run() {
         while !work.isEmpty {
             let bodies = work
             work = []
@@ -36,7 +37,7 @@ final class InMemoryLoop: SerialLoop, @unchecked Sendable {  // … because one 
     }
 
     /// Each alarm fires at its own time.
-    func advanceTime(by step: Duration) {
+    package func advanceTime(by step: Duration) {
         let end = time + step
         while let next = alarms.nextDeadline, next <= end {
             time = max(time, next)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+
+/// What is made of certificates outside of a handshake: for fuzzers.
+@_spi(Fuzzing) public enum CertificateReading {
+    /// Whether the certificate's alternative names have the host.
+    public static func isNamed(_ host: String, by certificate: ServerCertificate) -> Bool {
+        ServerName(host: host).isNamed(by: certificate)
+    }
+
+    /// Why the chain is not trusted; `nil` where nothing speaks against it.
+    ///
+    /// - Parameters:
+    ///   - chain: DER, leaf first.
+    ///   - finding: what OpenSSL says of it, and of which certificate; `nil` where it verifies the chain.
+    ///   - now: in seconds since 1970.
+    public static func error(of chain: [[UInt8]], host: String, finding: (code: Int32, depth: Int)?, now: Int64) -> LoadError? {
+        let peer = TLSPeer(host: host, port: 443, description: "https://\(host)")
+        let finding = finding.map { ChainFinding(code: $0.code, depth: $0.depth) }
+        return CertificateProblem.error(CertificateProblem.find(in: chain, for: peer.name, finding, now: now), of: peer, chain: chain)
+    }
+}
