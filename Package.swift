@@ -135,7 +135,10 @@ let package = Package(
         // What `make fuzz` runs, for FuzzReplayTests; no product.
         .target(
             name: "FuzzTargets",
-            dependencies: ["Portolan", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", "CPortolanNGHTTP2", httpTypes, logging],
+            dependencies: [
+                "Portolan", "PortolanCoding", "PortolanHTTP", "PortolanHTTPSyntax", "PortolanTransport", "CPortolanNGHTTP2",
+                "CPortolanOpenSSL", httpTypes, logging,
+            ],
             path: "Fuzzing/Targets", swiftSettings: strict),
         .executableTarget(
             name: "PortolanCLI",

@@ -32,6 +32,7 @@ extension FuzzTarget {
     }
     public static let coding = FuzzTarget("coding") { input throws(Finding) in try CodingCase(input).judge() }
     public static let http2 = FuzzTarget("http2") { input throws(Finding) in try HTTP2Case(input).judge() }
+    public static let tls = FuzzTarget("tls") { input throws(Finding) in try TLSTarget.judge(input) }
 
-    public static let all = [data, mime, url, manifest, events, gzip, head, chunked, coding, http2]
+    public static let all = [data, mime, url, manifest, events, gzip, head, chunked, coding, http2, tls]
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@_spi(Fuzzing) import PortolanTransport
+
+/// A server that sends any bytes.
+///
+/// Of the first byte: 4: the client speaks TLS 1.2 at most; 8: a ServerHello repeats the client's session ID, which no input can know;
+/// 16: answers come late. A byte for the answers and one for the pieces follow.
+struct RawRecordsCase {
+    private let mode: UInt8
+    private let answer: TLSAnswer
+    private let seed: UInt8
+    private let bytes: [UInt8]
+
+    init(_ mode: UInt8, _ source: inout ByteSource) {
+        self.mode = mode
+        answer = TLSAnswer.allCases[source.next(below: UInt8(TLSAnswer.allCases.count))]
+        seed = source.next()
+        bytes = source.takeRest()
+    }
+
+    func judge() throws(Finding) {
+        let whole = try run(nil)
+        let scattered = try run(seed)
+        try require(whole == scattered, "in pieces by \(seed) it is \(scattered), and whole \(whole)")
+    }
+
+    private func run(_ seed: UInt8?) throws(Finding) -> TLSRun.Outcome {
+        let remains: () -> Bool
+        let outcome: TLSRun.Outcome
+        do {
+            let run = try TLSRun(
+                TLSClients.context(isTLS12: mode & 4 != 0), answer, isLate: mode & 16 != 0, seed: seed)
+            remains = run.remains
+            run.deliver(answering(run.takeOutput()))
+            outcome = try run.finish()
+            try run.judgeTrust()
+            try require(!run.isSecured, "the connection is secure with a server that knows no key")
+        }
+        try require(!remains(), "something of the connection is still there")
+        return outcome
+    }
+
+    /// - Parameter hello: the record of the ClientHello. Its session ID is at the same place as a ServerHello's (RFC 8446 §4.1.2, §4.1.3).
+    private func answering(_ hello: [UInt8]) -> [UInt8] {
+        let place = 44..<76
+        guard mode & 8 != 0, bytes.count >= place.upperBound, hello.count >= place.upperBound, bytes[0] == 22, bytes[5] == 2,
+            bytes[43] == 32, hello[43] == 32
+        else { return bytes }
+        var answering = bytes
+        answering.replaceSubrange(place, with: hello[place])
+        return answering
+    }
+}

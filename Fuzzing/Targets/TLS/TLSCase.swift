@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+@_spi(Fuzzing) import PortolanTransport
+
+/// A whole connection with a server of OpenSSL's, whose records are changed on their way by a ``RecordScript``.
+///
+/// Of the first byte: 4: TLS 1.2; 8: the server asks for a certificate; 16: it gives tickets; 32: a session is resumed; 64: the client has
+/// a certificate; 128: answers come late. Three bytes follow: for the certificate and the answers, for the pieces, for the server's steps.
+struct TLSCase {
+    private var settings = TLSServerSettings()
+    private let resumes: Bool
+    private let hasIdentity: Bool
+    private let isLate: Bool
+    private let answer: TLSAnswer
+    private let seed: UInt8
+    private let steps: [TLSServerStep]
+    private let sendsData: Bool
+    private let script: RecordScript
+
+    init(_ mode: UInt8, _ source: inout ByteSource) {
+        let who = source.next()
+        settings.kind = TLSCertificates.Kind.allCases[Int(who & 15) % TLSCertificates.Kind.allCases.count]
+        settings.isTLS12 = mode & 4 != 0
+        settings.asksForCertificate = mode & 8 != 0
+        settings.sendsTickets = mode & 16 != 0
+        (resumes, hasIdentity, isLate) = (mode & 48 == 48, mode & 64 != 0, mode & 128 != 0)
+        answer = TLSAnswer.allCases[Int(who >> 4) % TLSAnswer.allCases.count]
+        seed = source.next()
+        let what = source.next()
+        steps = Self.steps(what, isTLS12: mode & 4 != 0)
+        sendsData = what & 128 != 0
+        script = RecordScript(&source)
+    }
+
+    /// Of the byte: 3: the number of writes; 4: a large write behind them; 8: a KeyUpdate, or in TLS 1.2 a HelloRequest; 16: a further
+    /// ticket; 32: close_notify at the end; 64: the KeyUpdate asks for the client's.
+    private static func steps(_ what: UInt8, isTLS12: Bool) -> [TLSServerStep] {
+        var steps: [TLSServerStep] = []
+        for number in 0..<(what & 3) {
+            steps.append(.write((0..<100).map { UInt8($0) ^ number }))
+            if number == 0, what & 8 != 0 { steps.append(isTLS12 ? .renegotiate : .updateKeys(isRequested: what & 64 != 0)) }
+            if number == 1, what & 16 != 0, !isTLS12 { steps.append(.sendTicket) }
+        }
+        if what & 4 != 0 { steps.append(.write((0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })) }
+        if what & 32 != 0 { steps.append(.closeNotify) }
+        return steps
+    }
+
+    func judge() throws(Finding) {
+        let whole = try run(nil)
+        let scattered = try run(seed)
+        try require(
+            whole.outcome == scattered.outcome, "in pieces by \(seed) it is \(scattered.outcome), and whole \(whole.outcome)")
+        try require(
+            whole.plaintext == scattered.plaintext,
+            "in pieces by \(seed) \(scattered.plaintext.count) bytes were read, and whole \(whole.plaintext.count)")
+    }
+
+    private struct Result {
+        var outcome: TLSRun.Outcome
+        var plaintext: [UInt8]
+        var hasChanged: Bool
+        var server: TLSServer
+    }
+
+    private func run(_ seed: UInt8?) throws(Finding) -> Result {
+        let client = try TLSClients.context(hasIdentity: hasIdentity)
+        if resumes {
+            var none = ByteSource([])
+            _ = try connect(client, RecordScript(&none), seed: nil, isAgain: false)
+        }
+        return try connect(client, script, seed: seed, isAgain: resumes)
+    }
+
+    private func connect(
+        _ client: InMemoryTLS.Context, _ script: RecordScript, seed: UInt8?, isAgain: Bool
+    ) throws(Finding) -> Result {
+        let remains: () -> Bool
+        let result: Result
+        do {
+            let run = try TLSRun(client, answer, isLate: isLate, seed: seed)
+            remains = run.remains
+            result = try play(run, TLSServer(TLSServerContext.with(settings), steps: steps), script)
+        }
+        try require(!remains(), "something of the connection is still there")
+        try judge(result, isAgain: isAgain)
+        return result
+    }
+
+    /// Client and server talk until nobody says anything more, and the connection is closed.
+    private func play(_ run: TLSRun, _ server: TLSServer, _ script: RecordScript) throws(Finding) -> Result {
+        var script = script
+        var (turns, hasSent) = (0, false)
+        let data = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
+        while true {
+            turns += 1
+            try require(turns < 100, "client and server come to no end")
+            if run.isSecured, sendsData, !hasSent {
+                hasSent = true
+                run.send(data)
+            }
+            let output = run.takeOutput()
+            server.receive(output)
+            let hasDone = server.proceed()
+            let answer = server.takeOutput()
+            run.deliver(script.pass(answer))
+            if output.isEmpty, answer.isEmpty, !hasDone { break }
+        }
+        run.deliver(script.finish())
+        let outcome = try run.finish()
+        try run.judgeTrust()
+        server.receive(run.takeOutput())
+        _ = server.proceed()
+        try require(server.received.isStart(of: data), "the server received what the client did not send")
+        return Result(outcome: outcome, plaintext: run.plaintext, hasChanged: script.hasChanged, server: server)
+    }
+
+    private func judge(_ result: Result, isAgain: Bool) throws(Finding) {
+        try require(result.plaintext.isStart(of: result.server.sent), "the plaintext is not what the server sent")
+        if case .secured(_, .closed) = result.outcome {
+            let isWhole = result.server.hasSaidGoodbye && result.plaintext.count == result.server.sent.count
+            try require(isWhole, "the end came as if it were the server's, after \(result.plaintext.count) bytes")
+        }
+        guard !result.hasChanged else { return }
+        let expected = expected(isAgain: isAgain, result.server)
+        try require(result.outcome == expected, "nothing was changed, and it is \(result.outcome), and not \(expected)")
+        if case .secured = expected {
+            try require(result.plaintext.count == result.server.sent.count, "nothing was changed, and bytes are missing")
+        }
+    }
+
+    /// What comes of a connection whose records nobody changes.
+    private func expected(isAgain: Bool, _ server: TLSServer) -> TLSRun.Outcome {
+        let isAccepted: Bool
+        switch answer {
+        case .never: return .failed(.secureConnectionFailed)
+        case .reject: return .refused(.secureConnectionFailed)
+        case .cancel: return .refused(.authenticationCancelled)
+        case .use: isAccepted = true
+        case .nobody, .performDefault, .continueWithout: isAccepted = settings.kind.isTrusted
+        }
+        guard isAccepted else { return .refused(.certificateNotTrusted) }
+        // A load's own certificate makes the session its own.
+        let isPersonal = answer == .use && settings.asksForCertificate && !hasIdentity
+        let hasTicket = isAgain && settings.kind != .expired && !isPersonal && !(settings.isTLS12 && server.isRefused)
+        return .secured(isResumed: hasTicket, end: server.hasSaidGoodbye ? .closed : .failed)
+    }
+}

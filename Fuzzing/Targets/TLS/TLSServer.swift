@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolanOpenSSL
+import Synchronization
+
+/// How the server of a case is set up.
+struct TLSServerSettings: Hashable {
+    var kind = TLSCertificates.Kind.good
+    /// Otherwise TLS 1.3.
+    var isTLS12 = false
+    var asksForCertificate = false
+    var sendsTickets = false
+}
+
+/// What connections with the same settings share: SSL_CTX_new(3). Made once in a process, and kept.
+@safe
+final class TLSServerContext: @unchecked Sendable {  // … because it is not changed once it is made, and OpenSSL counts its users
+    let context: OpaquePointer
+
+    private static let made = Mutex<[TLSServerSettings: TLSServerContext]>([:])
+
+    static func with(_ settings: TLSServerSettings) throws(Finding) -> TLSServerContext {
+        if let context = made.withLock({ $0[settings] }) { return context }
+        let context = try TLSServerContext(settings)
+        made.withLock { $0[settings] = context }
+        return context
+    }
+
+    private init(_ settings: TLSServerSettings) throws(Finding) {
+        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw Finding("OpenSSL makes no context for the server") }
+        unsafe self.context = context
+        let version = settings.isTLS12 ? TLS1_2_VERSION : TLS1_3_VERSION
+        unsafe portolan_SSL_CTX_set_min_proto_version(context, version)
+        unsafe portolan_SSL_CTX_set_max_proto_version(context, version)
+        for (index, der) in settings.kind.chain.enumerated() {
+            guard let certificate = unsafe Self.certificate(der) else { throw Finding("OpenSSL does not take the certificate \(index)") }
+            defer { unsafe X509_free(certificate) }
+            if index == 0 {
+                unsafe SSL_CTX_use_certificate(context, certificate)
+            } else {
+                _ = unsafe portolan_SSL_CTX_add_extra_chain_cert(context, certificate)
+            }
+        }
+        let key = unsafe TLSCertificates.leafKey.withUnsafeBufferPointer { bytes in
+            var start = bytes.baseAddress
+            return unsafe d2i_AutoPrivateKey(nil, &start, bytes.count)
+        }
+        defer { unsafe EVP_PKEY_free(key) }
+        let isKeyTaken = unsafe SSL_CTX_use_PrivateKey(context, key) == 1
+        try require(isKeyTaken, "OpenSSL does not take the server's key")
+        if settings.asksForCertificate {
+            unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+            unsafe SSL_CTX_set_cert_verify_callback(context, { _, _ in 1 }, nil)
+        }
+        unsafe portolan_SSL_CTX_set_session_cache_mode(context, 0)
+        unsafe SSL_CTX_set_session_id_context(context, "fuzz", 4)
+        if !settings.sendsTickets {
+            _ = unsafe SSL_CTX_set_options(context, portolan_SSL_OP_NO_TICKET())
+            unsafe SSL_CTX_set_num_tickets(context, 0)
+        }
+        // The first that the client offers.
+        unsafe SSL_CTX_set_alpn_select_cb(
+            context,
+            { _, chosen, length, offered, offeredLength, _ in
+                guard let offered = unsafe offered, offeredLength > 1 else { return SSL_TLSEXT_ERR_NOACK }
+                unsafe chosen?.pointee = unsafe offered + 1
+                unsafe length?.pointee = unsafe offered[0]
+                return SSL_TLSEXT_ERR_OK
+            }, nil)
+        ERR_clear_error()
+    }
+
+    deinit { unsafe SSL_CTX_free(context) }
+
+    /// The caller frees it.
+    static func certificate(_ der: [UInt8]) -> OpaquePointer? {
+        unsafe der.withUnsafeBufferPointer { bytes in
+            var start = bytes.baseAddress
+            return unsafe d2i_X509(nil, &start, bytes.count)
+        }
+    }
+}
+
+/// What the server does after the handshake, one step a turn.
+enum TLSServerStep {
+    case write([UInt8])
+    case updateKeys(isRequested: Bool)
+    /// HelloRequest, up to TLS 1.2.
+    case renegotiate
+    case sendTicket
+    case closeNotify
+}
+
+/// The server's side of a connection, which reads and writes memory.
+@safe
+final class TLSServer {
+    private let context: TLSServerContext
+    private let ssl: OpaquePointer
+    /// From the client, and to it. They are the connection's.
+    private let incoming: OpaquePointer
+    private let outgoing: OpaquePointer
+    private var steps: ArraySlice<TLSServerStep>
+    private var isBroken = false
+    /// What was encrypted for the client.
+    private(set) var sent: [UInt8] = []
+    private(set) var received: [UInt8] = []
+    private(set) var hasSaidGoodbye = false
+    /// Whether the client would have no new handshake, which OpenSSL's servers take for a failure.
+    private(set) var isRefused = false
+
+    /// - Parameter leaf: DER, in the place of the context's.
+    init(_ context: TLSServerContext, leaf: [UInt8]? = nil, steps: [TLSServerStep]) throws(Finding) {
+        guard let ssl = unsafe SSL_new(context.context), let incoming = unsafe BIO_new(BIO_s_mem()),
+            let outgoing = unsafe BIO_new(BIO_s_mem())
+        else { throw Finding("OpenSSL makes no server") }
+        unsafe SSL_set_bio(ssl, incoming, outgoing)
+        unsafe SSL_set_accept_state(ssl)
+        self.context = context
+        self.steps = steps[...]
+        unsafe (self.ssl, self.incoming, self.outgoing) = (ssl, incoming, outgoing)
+        if let leaf, let certificate = unsafe TLSServerContext.certificate(leaf) {
+            unsafe SSL_use_certificate(ssl, certificate)
+            unsafe X509_free(certificate)
+        }
+        ERR_clear_error()
+    }
+
+    deinit { unsafe SSL_free(ssl) }
+
+    func receive(_ bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        _ = unsafe bytes.withUnsafeBytes { unsafe BIO_write(incoming, $0.baseAddress, Int32($0.count)) }
+    }
+
+    /// Takes the handshake further, or does the next step.
+    ///
+    /// - Returns: whether there was a step to do.
+    func proceed() -> Bool {
+        defer { ERR_clear_error() }
+        guard !isBroken, isDone(unsafe SSL_do_handshake(ssl)) else { return false }
+        readAll()
+        guard !isBroken, let step = steps.popFirst() else { return false }
+        switch step {
+        case .write(let bytes):
+            let count = unsafe bytes.withUnsafeBytes { unsafe SSL_write(ssl, $0.baseAddress, Int32($0.count)) }
+            if isDone(count) { sent += bytes.prefix(Int(count)) }
+        case .updateKeys(let isRequested):
+            unsafe SSL_key_update(ssl, isRequested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED)
+            _ = isDone(unsafe SSL_do_handshake(ssl))
+        case .renegotiate:
+            isRefused = true
+            unsafe SSL_renegotiate(ssl)
+            _ = isDone(unsafe SSL_do_handshake(ssl))
+        case .sendTicket:
+            unsafe SSL_new_session_ticket(ssl)
+            _ = isDone(unsafe SSL_do_handshake(ssl))
+        case .closeNotify:
+            unsafe SSL_shutdown(ssl)
+            hasSaidGoodbye = true
+        }
+        return true
+    }
+
+    private func readAll() {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            ERR_clear_error()
+            let count = unsafe SSL_read(ssl, &buffer, Int32(buffer.count))
+            guard count > 0 else {
+                _ = isDone(count)
+                return
+            }
+            received += buffer.prefix(Int(count))
+        }
+    }
+
+    /// - Parameter result: what OpenSSL returned.
+    private func isDone(_ result: Int32) -> Bool {
+        if result > 0 { return true }
+        let error = unsafe SSL_get_error(ssl, result)
+        if error == SSL_ERROR_SSL || error == SSL_ERROR_SYSCALL { isBroken = true }
+        return false
+    }
+
+    func takeOutput() -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: Int(unsafe BIO_ctrl_pending(outgoing)))
+        guard !bytes.isEmpty else { return [] }
+        let count = unsafe BIO_read(outgoing, &bytes, Int32(bytes.count))
+        return Array(bytes.prefix(Int(max(count, 0))))
+    }
+}
