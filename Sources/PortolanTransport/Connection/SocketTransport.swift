@@ -316,9 +316,12 @@ package final class SocketTransport: ByteTransport, PolledSocket {
         } else {
             socket.close()
         }
-        let last = TurnBound((receiver, failure))
+        let last = TurnBound((receiver: receiver, handshake: handshake, failure: failure))
         (receiver, handshake) = (nil, nil)
-        sockets.execute { last.value.0?.transportDidEnd(last.value.1) }
+        sockets.execute {
+            last.value.handshake?.connectionClosed()
+            last.value.receiver?.transportDidEnd(last.value.failure)
+        }
     }
 }
 
@@ -333,6 +336,7 @@ extension SocketTransport {
 
     /// Begins a handshake, when everything that was written before has left; ``hand(to:)`` comes behind it.
     func start(_ session: TLSSession, for handshake: any TLSHandshakeDriver) {
+        guard !isClosed else { return handshake.connectionClosed() }
         nextSession = session
         self.handshake = handshake
         continueHandshake()
@@ -419,7 +423,8 @@ extension SocketTransport {
 
     /// The thread has left the socket.
     private func endCarrying() {
-        watch = .none
+        // The poller watches it where a handshake began in the thread's turn.
+        if watch == .thread { watch = .none }
         waiting = nil
         if isClosed {
             socket.close()

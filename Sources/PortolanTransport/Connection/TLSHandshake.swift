@@ -80,7 +80,8 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     }
 
     private func start(with context: Result<TLSContext, LoadError>) {
-        guard completion != nil, let transport else { return }
+        guard completion != nil else { return }
+        guard let transport else { return connectionClosed() }
         do throws(LoadError) {
             transport.start(try makeSession(try context.get(), over: transport.carrier), for: self)
         } catch {
@@ -136,6 +137,10 @@ extension TLSHandshake: TLSHandshakeDriver {
         finish(.failed(LoadError(.secureConnectionFailed, message: "\(peer) closed the connection \(moment); try again")))
     }
 
+    func connectionClosed() {
+        finish(.failed(LoadError(.cancelled, message: "the connection to \(peer) was closed before it was secure")))
+    }
+
     private func didComplete(_ session: TLSSession) {
         guard evidence == nil else { return complete(session) }
         // A resumed session shows no certificates.
@@ -161,7 +166,7 @@ extension TLSHandshake: TLSHandshakeDriver {
 extension TLSHandshake: TLSSessionDelegate {
     func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool? {
         guard completion != nil else { return false }
-        let evidence = ServerEvidence(chain: chain, verdict: verdict(on: chain, finding))
+        let evidence = ServerEvidence(chain: chain, verdict: verdict(on: chain, finding), time: Self.now)
         var isInside = true
         var decision: Bool?
         askTrust(evidence) { [self] in

@@ -11,4 +11,6 @@ enum HandshakeWait {
 protocol TLSHandshakeDriver: AnyObject {
     func proceed() -> HandshakeWait
     func peerClosed()
+    /// The connection was closed on this side.
+    func connectionClosed()
 }

@@ -2,7 +2,8 @@
 
 package import PortolanCore
 
-/// A byte connection: what is read is lent to the receiver, what is written waits until the peer takes it. In the turns of its loop only.
+/// A byte connection. The receiver borrows what is read for the length of a call; what is written waits until the peer takes it. In the turns of
+/// its loop only.
 package protocol ByteTransport: AnyObject {
     var loop: any SerialLoop { get }
     /// Whether more would leave soon: a body is sent while it is.

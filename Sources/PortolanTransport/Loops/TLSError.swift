@@ -63,7 +63,7 @@ package struct TLSError: Error, Hashable {
             if let (name, words) = certificateAlert { return "\(words) (alert \(name))" }
             return Self.words(ofAlert: alert) ?? "it sent the TLS alert \(alert) (\(DisplayText.line(text)))"
         }
-        guard library == ERR_LIB_SSL else { return "OpenSSL says '\(DisplayText.line(text))'" }
+        guard library == ERR_LIB_SSL else { return libraryWords }
         if isPlainAnswer { return "what it answers is not TLS" }
         return switch reason {
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_NO_PROTOCOLS_AVAILABLE: Self.versionWords
@@ -72,9 +72,11 @@ package struct TLSError: Error, Hashable {
             "it found no version, cipher and certificate that both sides take (\(DisplayText.line(text)))"
         case SSL_R_CERTIFICATE_VERIFY_FAILED: "its certificate was not accepted"
         case SSL_R_NO_RENEGOTIATION: "it asked to negotiate again, which is off"
-        default: "OpenSSL says '\(DisplayText.line(text))'"
+        default: libraryWords
         }
     }
+
+    var libraryWords: String { "OpenSSL says '\(DisplayText.line(text))'" }
 
     private var isPlainAnswer: Bool {
         guard library == ERR_LIB_SSL else { return false }
@@ -126,7 +128,7 @@ package struct TLSError: Error, Hashable {
         case SSL_AD_HANDSHAKE_FAILURE: "it found no version, cipher and certificate that both sides take (alert handshake_failure)"
         case SSL_AD_INSUFFICIENT_SECURITY: "it found no cipher that is strong enough for it (alert insufficient_security)"
         case SSL_AD_UNRECOGNIZED_NAME: "it serves no host of that name (alert unrecognized_name); check the address"
-        case SSL_AD_NO_APPLICATION_PROTOCOL: "it speaks neither HTTP/1.1 nor HTTP/2 there (alert no_application_protocol)"
+        case SSL_AD_NO_APPLICATION_PROTOCOL: "it speaks none of the protocols that were offered (alert no_application_protocol)"
         default: nil
         }
     }

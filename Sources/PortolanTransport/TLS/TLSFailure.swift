@@ -18,11 +18,14 @@ extension LoadError {
         }
     }
 
-    /// What the other side said as it ended a connection that was secure; `nil` where it said nothing.
+    /// Why a connection that was secure has ended: the other side's alert, or what was wrong with its records; `nil` where it is neither.
     ///
     /// In TLS 1.3 a server looks at the client's certificate only when the client takes the handshake for done (RFC 8446 §4.4.2.4).
     static func alert(from peer: TLSPeer, _ error: SocketError?) -> LoadError? {
         guard case .tls(let error)? = error else { return nil }
+        guard error.isAlert else {
+            return LoadError(.secureConnectionFailed, message: "the secure connection to \(peer) broke: \(error.libraryWords); try again")
+        }
         return error.error("\(peer) ended the secure connection", isOfProxy: peer.isProxy)
     }
 }

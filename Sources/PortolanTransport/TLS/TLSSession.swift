@@ -68,6 +68,7 @@ final class TLSSession {
     /// Whether the server asked for the client's certificate and got none.
     private var lacksIdentity = false
     private var isBroken = false
+    private var hasSentCloseNotify = false
 
     /// Tickets that came before it was known what they are worth.
     private var earlyTickets: [KeptSession] = []
@@ -193,11 +194,13 @@ final class TLSSession {
     ///
     /// - Returns: `false` where the carrier takes no more at the moment; call it again when it does.
     @discardableResult func shutDown() -> Bool {
-        guard !isBroken, unsafe SSL_is_init_finished(ssl) == 1, unsafe SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN == 0 else { return true }
+        guard !isBroken, !hasSentCloseNotify, unsafe SSL_is_init_finished(ssl) == 1 else { return true }
         ERR_clear_error()
         defer { ERR_clear_error() }
         let status = unsafe SSL_shutdown(ssl)
-        return unsafe status >= 0 || SSL_get_error(ssl, status) != SSL_ERROR_WANT_WRITE
+        // OpenSSL sets SSL_SENT_SHUTDOWN although the carrier took nothing.
+        hasSentCloseNotify = unsafe status >= 0 || SSL_get_error(ssl, status) != SSL_ERROR_WANT_WRITE
+        return hasSentCloseNotify
     }
 
     private func takeFailure() -> SocketError {

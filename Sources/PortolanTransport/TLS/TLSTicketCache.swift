@@ -43,15 +43,13 @@ struct TLSTicket: Sendable {
     /// - Parameter now: in seconds since 1970.
     fileprivate func isUsable(at now: Int64) -> Bool {
         let made = unsafe Int64(SSL_SESSION_get_time(session))
-        let lifetime = unsafe min(Int64(SSL_SESSION_get_timeout(session)), TLSTicketCache.longestLifetime)
+        let lifetime = unsafe Int64(SSL_SESSION_get_timeout(session))
         return unsafe SSL_SESSION_is_resumable(session) == 1 && made <= now && now < made + lifetime && evidence.isValid(at: now)
     }
 }
 
 /// The tickets of the servers that were asked last. Any thread.
 final class TLSTicketCache: Sendable {
-    /// A server's certificate is looked at again after this time, in seconds, whatever the ticket says.
-    fileprivate static let longestLifetime: Int64 = 24 * 3600
     private static let (mostServers, mostTickets) = (256, 4)
 
     private struct State {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PortolanCore
+import FoundationEssentials
 import ServerSupport
+import Synchronization
+import TestThreads
 import Testing
 
+@testable import PortolanCore
 @testable import PortolanTransport
 
 /// Byte connections as a protocol other than HTTP uses them.
@@ -124,6 +127,86 @@ import Testing
         #expect(try await client.untilEnd().isEmpty)
     }
 
+    @Test("TLS that starts on a connection that is closed fails, also before the handshake has begun", arguments: [true, false])
+    func startTLSOnAClosedConnection(isClosedFirst: Bool) async throws {
+        let server = try ScriptedServer([.stall])
+        let client = try Client()
+        let opened = try await client.open(to: server.port, offering: nil).get()
+        let outcome = try await client.secure(opened, port: server.port) {
+            if isClosedFirst { opened.value.transport.close() }
+        } then: {
+            opened.value.transport.close()
+        }
+        guard case .failed(let error) = outcome.value else {
+            Issue.record("\(outcome.value)")
+            return
+        }
+        #expect(error.code == .cancelled)
+    }
+
+    @Test("TLS may start in a turn of a thread that waits for the connection")
+    func startTLSInAWaitingThread() async throws {
+        let isWaiting = try Gate()
+        let server = try await SecureServer("good") { $0.prelude = [.wait(isWaiting), .send(text: "ready")] }
+        let client = try Client()
+        // The context is there: the handshake begins in the turn in which it is asked for.
+        _ = try await client.context().get()
+        let opened = try await client.open(to: server.port, offering: nil).get()
+        let isSecured = try Gate()
+        client.inTurn { opened.value.transport.hand(to: client) }
+        client.whenReceiving("ready") { [weak client] in
+            client?.startTLS(on: opened, port: server.port) { outcome in
+                if case .secured = outcome { isSecured.open() }
+            }
+        }
+        _ = try await inOwnThread {
+            client.inTurn {
+                opened.value.transport.carryOn(for: LoadWaiter()) {
+                    isWaiting.open()
+                    return true
+                }
+            }
+        }
+        try await isSecured.wait()
+        client.inTurn {
+            opened.value.transport.hand(to: client)
+            opened.value.transport.write([UInt8]("GET\r\n\r\n".utf8))
+        }
+        try await client.wait(for: "ready" + SecureServer.hello)
+        client.inTurn { opened.value.transport.close() }
+        try await server.stop()
+    }
+
+    @Test("The tickets of a resumed session are as old as the certificate's verification")
+    func evidenceKeepsItsTime() async throws {
+        let server = try await SecureServer("good")
+        let client = try Client()
+        let peer = Client.peer("127.0.0.1", server.port)
+        let tickets = try await client.context().get().tickets
+        var earlier: Int64 = 0
+        for isResumed in [false, true] {
+            let opened = try await client.open(to: server.port, offering: []).get()
+            #expect(opened.value.security?.isResumed == isResumed)
+            // Tickets of TLS 1.3 come behind the handshake.
+            client.inTurn {
+                opened.value.transport.hand(to: client)
+                opened.value.transport.write([UInt8]("GET\r\n\r\n".utf8))
+            }
+            try await client.wait(for: String(repeating: SecureServer.hello, count: isResumed ? 2 : 1))
+            client.inTurn { opened.value.transport.close() }
+            let ticket = try #require(tickets.ticket(for: peer, now: Int64(Date().timeIntervalSince1970)))
+            if isResumed {
+                #expect(ticket.evidence.time == earlier)
+            } else {
+                tickets.removeAll(for: peer)
+                earlier = ticket.evidence.time - 3600
+                let evidence = ServerEvidence(chain: ticket.evidence.chain, verdict: nil, time: earlier)
+                tickets.add(TLSTicket(kept: ticket.kept, evidence: evidence), for: peer)
+            }
+        }
+        try await server.stop()
+    }
+
     @Test("Each step of an attempt is reported once, in its order")
     func steps() async throws {
         let server = try await SecureServer("good")
@@ -146,20 +229,32 @@ private final class Client: ByteReceiver, Sendable {
     }
 
     private let state = Observed(State())
+    private let contexts: SecureContexts
     private let connector: ByteConnector
+    private let trigger = Mutex<(text: String, body: @Sendable () -> Void)?>(nil)
     let isIdle = false
 
     init() throws {
         var configuration = TransportConfiguration()
         configuration.tls.trustRoots = .only([.file(path: try certificates().path("authority.pem"))])
-        connector = ByteConnector(configuration, contexts: SecureContexts(configuration.tls), on: try SocketLoop())
+        contexts = SecureContexts(configuration.tls)
+        connector = ByteConnector(configuration, contexts: contexts, on: try SocketLoop())
     }
+
+    func context() async -> Result<TLSContext, LoadError> {
+        await withCheckedContinuation { continuation in
+            contexts.context(offering: []) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Has `body` called in the turn in which `text` comes.
+    func whenReceiving(_ text: String, _ body: @escaping @Sendable () -> Void) { trigger.withLock { $0 = (text, body) } }
 
     var text: String { state.state.text }
     var steps: [LoadStep] { state.state.steps }
 
     func isQuiet() async -> Bool { await connector.loop.isQuiet() }
-    func inTurn(_ body: () -> Void) { connector.loop.inTurn(body) }
+    func inTurn<Value>(_ body: () -> Value) -> Value { connector.loop.inTurn(body) }
 
     func open(to port: Int, offering protocols: [String]?, host: String = "127.0.0.1") async -> Result<TurnBound<OpenConnection>, LoadError>
     {
@@ -178,20 +273,28 @@ private final class Client: ByteReceiver, Sendable {
         }
     }
 
-    private static func peer(_ host: String, _ port: Int) -> TLSPeer { TLSPeer(host: host, port: port, description: "the server") }
+    static func peer(_ host: String, _ port: Int) -> TLSPeer { TLSPeer(host: host, port: port, description: "the server") }
 
-    /// - Parameter body: called in the same turn, before the handshake is asked for.
+    /// - Parameters: called in the same turn, before and after the handshake is asked for.
     func secure(
-        _ opened: TurnBound<OpenConnection>, port: Int, after body: @escaping @Sendable () -> Void
+        _ opened: TurnBound<OpenConnection>, port: Int, after before: @escaping @Sendable () -> Void,
+        then after: @escaping @Sendable () -> Void = {}
     ) async throws -> TurnBound<TLSHandshake.Outcome> {
-        await withCheckedContinuation { continuation in
-            connector.loop.execute { [self] in
-                body()
-                _ = connector.startTLS(on: opened.value.transport, with: Self.peer("127.0.0.1", port)) {
-                    continuation.resume(returning: TurnBound($0))
-                }
+        let outcome = Observed<TurnBound<TLSHandshake.Outcome>?>(nil)
+        connector.loop.execute { [self] in
+            before()
+            startTLS(on: opened, port: port) { result in
+                let bound = TurnBound(result)
+                outcome.update { $0 = bound }
             }
+            after()
         }
+        try await outcome.wait { $0 != nil }
+        return try #require(outcome.state)
+    }
+
+    func startTLS(on opened: TurnBound<OpenConnection>, port: Int, _ completion: @escaping (TLSHandshake.Outcome) -> Void) {
+        _ = connector.startTLS(on: opened.value.transport, with: Self.peer("127.0.0.1", port), completion: completion)
     }
 
     func wait(for text: String) async throws { try await state.wait { $0.text == text } }
@@ -204,6 +307,12 @@ private final class Client: ByteReceiver, Sendable {
     func didReceive(_ bytes: borrowing RawSpan) {
         let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
         state.update { $0.text += text }
+        let body = trigger.withLock { trigger in
+            guard trigger?.text == text else { return nil as (@Sendable () -> Void)? }
+            defer { trigger = nil }
+            return trigger?.body
+        }
+        body?()
     }
     func transportIsWritable() {}
     func transportDidEnd(_ failure: SocketError?) { state.update { $0.hasEnded = true } }

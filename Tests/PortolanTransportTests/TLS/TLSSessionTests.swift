@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import PortolanCore
+import ServerSupport
+import TestThreads
+import Testing
+
+@testable import PortolanTransport
+
+@Suite("TLS sessions", .timeLimit(.minutes(1))) struct TLSSessionTests {
+    @Test("A close_notify that finds the socket full is sent when there is room, once")
+    func closeNotifyIsSentAgain() async throws {
+        let server = try await SecureServer("good", .script([.receiveToEnd, .send(text: "seen")]))
+        try await inOwnThread {
+            let carrier = try ValveCarrier(port: server.port)
+            let delegate = TrustingDelegate()
+            var settings = TLSSettings()
+            settings.verification = .none
+            let context = try TLSContext(settings, roots: TLSContext.Roots(), protocols: [], identity: nil)
+            let session = try TLSSession(context, over: carrier, serverName: nil, ticket: nil, delegate: delegate)
+            while true {
+                guard case .done = session.handshake() else {
+                    carrier.waitToRead()
+                    continue
+                }
+                break
+            }
+            let head = Array("a\r\n\r\n".utf8)
+            guard case .moved = unsafe head.withUnsafeBytes({ unsafe session.write($0) }) else {
+                Issue.record("the head was not sent")
+                return
+            }
+            let count = carrier.sendCount
+            carrier.isOpen = false
+            #expect(!session.shutDown())
+            #expect(carrier.sendCount == count)
+            carrier.isOpen = true
+            #expect(session.shutDown())
+            #expect(carrier.sendCount == count + 1)
+            #expect(session.shutDown())
+            #expect(carrier.sendCount == count + 1)
+            // The server answers when it has seen the end of TLS: the socket's own has not come.
+            var answer = [UInt8](repeating: 0, count: 4)
+            reading: while true {
+                switch unsafe answer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
+                case .bytes: break reading
+                case .wantsRead: carrier.waitToRead()
+                case .wantsWrite, .end, .failed: return _ = Issue.record("no answer came")
+                }
+            }
+            #expect(answer == Array("seen".utf8))
+        }
+        try await server.stop()
+    }
+
+    @Test("A session is resumed for a day after the certificate was verified, and not after the certificate's end")
+    func evidenceHasALimit() throws {
+        let chain = [try certificates().der("good")]
+        let end = try #require(ServerCertificate(der: chain[0])?.notAfter.seconds)
+        let time: Int64 = 1_800_000_000
+        let evidence = ServerEvidence(chain: chain, verdict: nil, time: time)
+        let day: Int64 = 24 * 3600
+        #expect(!evidence.isValid(at: time - 1))
+        #expect(evidence.isValid(at: time))
+        #expect(evidence.isValid(at: time + day - 1))
+        #expect(!evidence.isValid(at: time + day))
+        let last = ServerEvidence(chain: chain, verdict: nil, time: end)
+        #expect(last.isValid(at: end) && !last.isValid(at: end + 1))
+    }
+}
+
+/// A socket that takes nothing while the valve is closed. For one thread.
+private final class ValveCarrier: TLSCarrier {
+    private let socket: Socket
+    var isOpen = true
+    private(set) var sendCount = 0
+
+    struct Failure: Error {}
+
+    init(port: Int) throws {
+        guard let address = IPAddress("127.0.0.1"), let socket = Socket.make(AF_INET) else { throw Failure() }
+        self.socket = socket
+        let status = socket.connect(to: SocketAddress(address, port: port))
+        guard status == 0 || status == EINPROGRESS else { throw Failure() }
+        wait(for: POLLOUT)
+    }
+
+    deinit { socket.close() }
+
+    func waitToRead() { wait(for: POLLIN) }
+
+    private func wait(for event: CInt) {
+        var wanted = pollfd(fd: socket.descriptor, events: Int16(event), revents: 0)
+        unsafe poll(&wanted, 1, 20_000)
+    }
+
+    func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult { unsafe socket.receive(target) }
+    var isDrained: Bool { socket.isDrained }
+
+    func send(_ bytes: UnsafeRawBufferPointer) -> TransferResult {
+        guard isOpen else { return .wouldBlock }
+        sendCount += 1
+        return unsafe socket.send(bytes)
+    }
+}
+
+private final class TrustingDelegate: TLSSessionDelegate {
+    func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool? { true }
+    func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice? { ClientIdentityChoice.none }
+}
