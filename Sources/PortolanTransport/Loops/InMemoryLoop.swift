@@ -2,7 +2,7 @@
 
 package import PortolanCore
 
-/// A loop whose turns and time its owner gives, in one thread: for fuzzers, which have no sockets.
+/// A loop whose turns and time its owner gives, in one thread: for tests and fuzzers without sockets.
 package final class InMemoryLoop: SerialLoop, @unchecked Sendable {  // … because one thread touches it
     private var work: [@Sendable () -> Void] = []
     private var alarms = AlarmQueue()

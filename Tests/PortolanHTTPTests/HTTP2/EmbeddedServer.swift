@@ -3,10 +3,11 @@
 import PortolanCore
 
 @testable import PortolanHTTP
+@testable import PortolanTransport
 
 /// An HTTP/2 connection whose other end is the test: no socket, no thread, every byte as the test wants it.
 final class EmbeddedServer {
-    let loop = ManualLoop()
+    let loop = InMemoryLoop()
     let transport: FakeTransport
     let connection: HTTP2Connection
     /// Where the connection belongs.

@@ -5,6 +5,7 @@ import PortolanTestSupport
 import Testing
 
 @testable import PortolanHTTP
+import PortolanTransport
 
 @Suite struct ConnectionPoolTests {
     let key = PoolBench.key()

@@ -151,7 +151,7 @@ final class FakeWaiter: ConnectionWaiter {
 
 /// A pool on a loop whose time the test moves.
 struct PoolBench {
-    let loop = ManualLoop()
+    let loop = InMemoryLoop()
     let connector = FakeConnector()
     let budget: ConnectionBudget
     let pool: ConnectionPool

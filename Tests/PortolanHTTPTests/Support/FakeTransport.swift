@@ -7,7 +7,7 @@ import PortolanCore
 
 /// A transport in memory: the test is its other end.
 final class FakeTransport: ByteTransport {
-    let manualLoop: ManualLoop
+    let manualLoop: InMemoryLoop
     private var receiver: (any ByteReceiver)?
     /// Whether it takes more; what is written is taken all the same.
     var isWritable = true {
@@ -17,7 +17,7 @@ final class FakeTransport: ByteTransport {
     /// What was written, each call by itself.
     private(set) var writes: [[UInt8]] = []
 
-    init(on loop: ManualLoop, for receiver: any ByteReceiver) {
+    init(on loop: InMemoryLoop, for receiver: any ByteReceiver) {
         manualLoop = loop
         self.receiver = receiver
     }
