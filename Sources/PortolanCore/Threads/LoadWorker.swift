@@ -15,22 +15,15 @@ final class LoadWorker {
 
     init(of pool: LoadThreads) { self.pool = pool }
 
-    /// A thread's value is retained, and released by the key's destructor (`pthread_key_create(3)`). Held by the thread's stack alone, the workers of
-    /// threads that live when the process exits looked lost to LeakSanitizer.
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
-        let status = unsafe pthread_key_create(&key) { worker in
-            guard let worker = unsafe worker else { return }
-            unsafe Unmanaged<LoadWorker>.fromOpaque(worker).release()
-        }
-        return status == 0 ? key : nil
+        return unsafe pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// The calling thread is the worker's, which lives as long as the thread. Once for each thread.
+    /// The calling thread is the worker's, which lives as long as the thread.
     func becomeCurrent() {
         guard let key = Self.key else { return }
-        let own = unsafe Unmanaged.passRetained(self)
-        if unsafe pthread_setspecific(key, own.toOpaque()) != 0 { unsafe own.release() }
+        unsafe pthread_setspecific(key, Unmanaged.passUnretained(self).toOpaque())
     }
 
     private static var current: LoadWorker? {
