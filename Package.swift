@@ -74,7 +74,7 @@ let package = Package(
     ] + documentation + peers,
     targets: [
         .target(name: "CPortolan"),
-        .systemLibrary(name: "CSecureGetenv"),
+        .systemLibrary(name: "CGNUExtensions"),
         .systemLibrary(name: "CExtendedAttributes"),
         .systemLibrary(name: "CPortolanEpoll"),
         .systemLibrary(name: "CThreadTrace"),
@@ -83,7 +83,7 @@ let package = Package(
         .systemLibrary(name: "CPortolanOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CPortolanNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "PortolanJSON", swiftSettings: strict),
-        .target(name: "PortolanCore", dependencies: ["CPortolanEpoll", httpTypes, logging], swiftSettings: strict),
+        .target(name: "PortolanCore", dependencies: ["CGNUExtensions", "CPortolanEpoll", httpTypes, logging], swiftSettings: strict),
         .target(name: "PortolanTrace", dependencies: ["PortolanCore", "PortolanJSON", httpTypes], swiftSettings: strict),
         .target(name: "PortolanData", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         .target(name: "PortolanFile", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
@@ -91,7 +91,7 @@ let package = Package(
         .target(name: "PortolanHTTPSyntax", dependencies: ["PortolanCore", "PortolanCoding", httpTypes], swiftSettings: strict),
         .target(
             name: "PortolanTransport",
-            dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanEpoll", "CPortolanOpenSSL", "CSecureGetenv", httpTypes],
+            dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanEpoll", "CPortolanOpenSSL", "CGNUExtensions", httpTypes],
             swiftSettings: strict),
         .target(
             name: "PortolanHTTP",
@@ -105,7 +105,7 @@ let package = Package(
         .target(
             name: "PortolanPlugins",
             dependencies: [
-                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanEpoll", "CExtendedAttributes", "CSecureGetenv", "PortolanJSON",
+                "PortolanCore", "PortolanBinding", "CPortolan", "CPortolanEpoll", "CExtendedAttributes", "CGNUExtensions", "PortolanJSON",
                 httpTypes, logging,
             ],
             swiftSettings: strict),

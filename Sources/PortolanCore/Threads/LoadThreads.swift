@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CGNUExtensions
 import Synchronization
 
 #if canImport(Glibc)
@@ -262,12 +263,9 @@ public final class LoadThreads: Sendable {
     /// Of each thread, for those who look at them from outside (`proc(5)`, /proc/thread-self/comm; 15 bytes at most).
     package static let threadName = "portolan-load"
 
-    /// pthread_setname_np(3) does the same, and is not there for Swift.
+    // Not through /proc/thread-self/comm: the file's entry in the kernel would cost a thread more than its start.
     private static func nameThread() {
-        let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
-        guard file >= 0 else { return }
-        _ = unsafe write(file, threadName, threadName.utf8.count)
-        close(file)
+        _ = unsafe pthread_setname_np(pthread_self(), threadName)
     }
 
     private func work(_ first: Handover) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSecureGetenv
+import CGNUExtensions
 
 /// What the process was started with.
 enum Variables {

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/// Functions of the C library that are GNU extensions. Declared here, because Swift's Glibc module is made without them.
+#ifndef PORTOLAN_GNU_EXTENSIONS_H
+#define PORTOLAN_GNU_EXTENSIONS_H
+
+#include <pthread.h>
+
+/// secure_getenv(3): a variable of the environment, or NULL for every one where the process has more rights than its user.
+extern char *secure_getenv(const char *name);
+
+/// pthread_setname_np(3): names a thread, in 15 bytes at most.
+extern int pthread_setname_np(pthread_t thread, const char *name);
+
+#endif
