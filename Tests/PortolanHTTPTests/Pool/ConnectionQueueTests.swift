@@ -78,16 +78,25 @@ struct ConnectionQueueTests {
     @Test func theTimeInTheQueueIsNotIdleTime() async throws {
         let rounds = try Rounds(connections: 2, rounds: 20)
         let loader = loader(Timeouts(idle: .seconds(10))) { $0.perHost = 2 }
-        // Where a load fails, the rounds that are missing must not be waited for.
+        let ended = Observed(0)
         let delegates = (0..<40).map { _ in
             RecordingDelegate { event, _ in
-                if case .failed = event { rounds.openAll() }
+                switch event {
+                case .finished: ended.update { $0 += 1 }
+                case .failed:
+                    // The rounds that are missing must not be waited for.
+                    rounds.openAll()
+                    ended.update { $0 += 40 }
+                default: break
+                }
                 return .keepGoing
             }
         }
         for delegate in delegates { loader.task(for: try Request(rounds.server.url()), delegate: delegate).resume() }
         for round in 0..<20 {
             for gates in rounds.arrived { try await gates[round].wait() }
+            // A load that has its answer, and has not been told so yet, would be idle in the next rounds.
+            try await ended.wait { $0 >= 2 * round }
             clock.advance(by: .seconds(6))
             for gates in rounds.answers { gates[round].open() }
         }
