@@ -54,8 +54,6 @@ struct HTTP2Reference {
         if !hasSettings, frame.type != 4 || frame.flags & 1 != 0 { isSound = false }
         if open != nil, frame.type != 9 || frame.stream != open?.stream { (isSound, isDecodable) = (false, false) }
         let isKept = isKept(frame)
-        // A stream may end by its own error first, or by what the server says of its end.
-        if !isKept && frame.type == 8 || !isSound && (frame.type == 3 || frame.type == 7) { dependsOnTiming = true }
         if !isKept { isSound = false }
         if let index = Self.index(of: frame.stream), streams.indices.contains(index) {
             if !streams[index].isOpenForServer || !isKept && streams[index].isOver { dependsOnTiming = true }

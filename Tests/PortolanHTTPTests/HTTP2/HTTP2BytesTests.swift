@@ -111,6 +111,32 @@ import Testing
         #expect(other.endCount == 1)
     }
 
+    /// The answer to a frame has left before the next frame is judged.
+    @Test(arguments: [false, true]) func theFirstBreachCountsAfterAGoodbyeToo(isByteByByte: Bool) throws {
+        let server = try EmbeddedServer()
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        let pings = [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 1200).flatMap { $0 }
+        let bytes = F.goAway(last: 1) + F.frame(6, [1]) + pings
+        if isByteByByte { server.sendByteByByte(bytes) } else { server.send(bytes) }
+        #expect(exchange.endCount == 1 && exchange.fate == .seen)
+        #expect(exchange.error?.code == .badResponse)
+        #expect(server.goAwayCode == 6, "FRAME_SIZE_ERROR; the flood comes later")
+    }
+
+    /// RFC 9113 §5.1: WINDOW_UPDATE may come on a closed stream. nghttp2 takes a stream for an open one until its reset has left.
+    @Test(arguments: [false, true]) func whatComesOnAStreamThatIsResetDoesNotEndTheConnection(isByteByByte: Bool) throws {
+        let server = try EmbeddedServer()
+        let (exchange, other) = (try RecordingExchange(), try RecordingExchange())
+        server.start(exchange)
+        server.start(other)
+        let bytes = F.headers([(":status", "none")]) + F.windowUpdate(0, stream: 1) + F.headers(Self.ok, stream: 3, ends: true)
+        if isByteByByte { server.sendByteByByte(bytes) } else { server.send(bytes) }
+        #expect(exchange.error?.code == .badResponse && exchange.endCount == 1)
+        #expect(other.events.last == .end && other.error == nil)
+        #expect(server.isOpen)
+    }
+
     /// From the header of the first frame of a response on.
     @Test func aRequestWhoseResponseHasBegunIsSeen() throws {
         let head = F.headers(Self.ok)

@@ -85,63 +85,50 @@ extension HTTP2Connection: ByteReceiver {
         receiving.isBusy = true
         let breach = feed(bytes)
         receiving.isBusy = false
-        if let breach {
-            end(breach, breach.errorCode)
-        } else if session?.isTerminating == true || !receiving.violations.isEmpty {
-            // What nghttp2 sends tells which streams end, and whether the connection does.
-            flushViolations()
-        }
+        if let breach { end(breach, breach.errorCode) }
         // The connection was closed from inside.
         endTransport()
     }
 
-    /// Gives the session what came, frame by frame where that matters.
+    /// Gives the session what came, one frame at a time: the answer to a frame leaves before the next frame is judged, however they arrive.
     private func feed(_ bytes: borrowing RawSpan) -> HTTP2Breach? {
         var (fed, offset) = (0, 0)
         while let found = receiving.scanner.next(in: bytes, from: &offset) {
-            let stream = found.frame.stream == 0 ? nil : streams.find(found.frame.stream)
-            if let breach = receiving.flood.take(found, isOpen: stream != nil, now: transport?.loop.now ?? 0) {
-                return feed(bytes.extracting(fed..<found.start), breach)
-            }
-            // nghttp2 passes over all priorities of RFC 7540 (RFC 9113 §6.3).
-            if found.frame.type == .priority, found.frame.stream == 0 { return feed(bytes.extracting(fed..<found.start), .frame) }
-            guard mayBePremature(found.frame) else { continue }
-            if let breach = feed(bytes.extracting(fed..<found.start), nil) { return breach }
+            if let breach = feedSession(bytes.extracting(fed..<found.start)) { return breach }
+            guard isActive else { return nil }
             fed = found.start
+            let stream = found.frame.stream == 0 ? nil : streams.find(found.frame.stream)
+            if let breach = receiving.flood.take(found, isOpen: stream != nil, now: transport?.loop.now ?? 0) { return breach }
+            // nghttp2 passes over all priorities of RFC 7540 (RFC 9113 §6.3).
+            if found.frame.type == .priority, found.frame.stream == 0 { return .frame }
             failPrematureContent(found.frame)
         }
         // nghttp2 judges a frame by its header, before the length of its padding has come.
-        if let frame = receiving.scanner.frameAwaitingPadding, mayBePremature(frame) {
+        if let frame = receiving.scanner.frameAwaitingPadding {
             let start = max(fed, bytes.byteCount - HTTP2FrameScanner.headerLength)
-            if let breach = feed(bytes.extracting(fed..<start), nil) { return breach }
+            if let breach = feedSession(bytes.extracting(fed..<start)) { return breach }
             fed = start
             failPrematureContent(frame)
         }
-        return feed(bytes.extracting(fed..<bytes.byteCount), nil)
+        return feedSession(bytes.extracting(fed..<bytes.byteCount))
     }
 
-    /// Of frames that are too long nghttp2 decides.
-    private func mayBePremature(_ frame: HTTP2Frame) -> Bool {
-        frame.type == .data && frame.length <= HTTP2Frame.mostLength && streams.find(frame.stream)?.hasBegun == false
-    }
-
-    /// nghttp2 takes content without a head for an error of the connection; it is one of the stream (RFC 9113 §8.1.1).
+    /// nghttp2 takes content without a head for an error of the connection; it is one of the stream (RFC 9113 §8.1.1). Of frames that are too long
+    /// nghttp2 decides.
     private func failPrematureContent(_ frame: HTTP2Frame) {
-        guard let stream = streams.find(frame.stream), !stream.hasBegun, !hasViolation(of: frame.stream) else { return }
+        guard isActive, frame.type == .data, frame.length <= HTTP2Frame.mostLength, let stream = streams.find(frame.stream),
+            !stream.hasBegun
+        else { return }
         stream.contentIsPremature()
     }
 
-    private func hasViolation(of stream: Int32) -> Bool {
-        session?.isTerminating == true || receiving.violations.contains { $0.stream == stream }
-    }
-
-    /// - Parameter breach: what is found after these bytes.
-    private func feed(_ bytes: borrowing RawSpan, _ breach: HTTP2Breach?) -> HTTP2Breach? {
+    private func feedSession(_ bytes: borrowing RawSpan) -> HTTP2Breach? {
         if bytes.byteCount > 0, isActive, let error = session?.receive(bytes, for: self) {
             return HTTP2Breach(HTTP2Violation(error: error), error.errorCode)
         }
-        // A rule that was broken before counts.
-        return session?.isTerminating == true ? nil : breach
+        // What nghttp2 sends tells which streams end, and whether the connection does.
+        if session?.owesVerdict == true || !receiving.violations.isEmpty { flushViolations() }
+        return nil
     }
 }
 

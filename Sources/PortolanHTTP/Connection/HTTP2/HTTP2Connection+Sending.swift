@@ -96,7 +96,6 @@ extension HTTP2Connection {
             report()
         }
         sending.holdsBodies = false
-        if session?.isTerminating == true { end(.protocolError) }
         receiving.violations.removeAll()
     }
 

@@ -77,7 +77,6 @@ extension HTTP2Session {
                     HTTP2Setting(parameter: HTTP2Setting.Parameter(rawValue: UInt16(truncatingIfNeeded: $0.settings_id)), value: $0.value)
                 })
         case .goAway:
-            noteGoAway()
             delegate.didReceiveGoAway(
                 lastStream: unsafe frame.goaway.last_stream_id, HTTP2ErrorCode(rawValue: unsafe frame.goaway.error_code))
         default: break

@@ -24,8 +24,8 @@ final class HTTP2Session {  // … because it owns the session, and every pointe
     private let session: OpaquePointer
     /// While the session is fed or drained.
     private(set) var delegate: (any HTTP2SessionDelegate)?
-    /// Whether GOAWAY has arrived.
-    private(set) var hasReceivedGoAway = false
+    /// Whether a stream was reset since the session was last drained.
+    private var hasQueuedReset = false
 
     /// - Returns: `nil` where there is no memory.
     init?(_ options: Options) {
@@ -91,6 +91,7 @@ final class HTTP2Session {  // … because it owns the session, and every pointe
     func send(into output: inout [UInt8], atMost limit: Int, for delegate: any HTTP2SessionDelegate) -> HTTP2LibraryError? {
         precondition(self.delegate == nil, "nghttp2 forbids nghttp2_session_mem_send inside a callback")
         self.delegate = delegate
+        hasQueuedReset = false
         defer { self.delegate = nil }
         while output.count < limit {
             var frame: UnsafePointer<UInt8>?
@@ -102,8 +103,11 @@ final class HTTP2Session {  // … because it owns the session, and every pointe
         return nil
     }
 
-    /// Whether the session is going to end the connection, or has: after a violation of the peer, or ``terminate(_:)``. Not known once GOAWAY has arrived.
-    var isTerminating: Bool { unsafe !hasReceivedGoAway && nghttp2_session_check_request_allowed(session) == 0 }
+    /// Whether the session has to be drained before it judges another frame.
+    ///
+    /// - Until a reset has been sent, nghttp2 takes the stream for an open one.
+    /// - After a violation, or ``terminate(_:)``, it sends GOAWAY. Once the peer's GOAWAY has arrived, only draining shows whether it will.
+    var owesVerdict: Bool { unsafe hasQueuedReset || nghttp2_session_check_request_allowed(session) == 0 }
 
     // MARK: Requests
 
@@ -137,6 +141,7 @@ final class HTTP2Session {  // … because it owns the session, and every pointe
 
     /// Ends a stream; a request that was not sent is dropped.
     func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {
+        hasQueuedReset = true
         _ = unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue)
     }
 
@@ -165,6 +170,4 @@ final class HTTP2Session {  // … because it owns the session, and every pointe
     var initialSendWindow: Int {
         Int(unsafe nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE))
     }
-
-    func noteGoAway() { hasReceivedGoAway = true }
 }
