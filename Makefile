@@ -10,6 +10,8 @@ LEVEL ?= 3
 # With the benchmarks, which are part of the package for this alone (Package.swift): to test them, and to measure, which needs packages more.
 WITH_BENCHMARKS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
 WITH_PEERS := env PORTOLAN_BENCHMARKS=peers $(SWIFT)
+# What has to be built before tests run; nothing where it has been.
+BUILD_TESTS ?= build-tests
 # Builds of one folder, one after another.
 .NOTPARALLEL:
 FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
@@ -22,19 +24,19 @@ run: packages-run build plugins
 
 # Installs what the tests need, builds, and runs every test; says at its end how long each part took.
 test:
-	@LEVEL=$(LEVEL) scripts/parts.sh '$(MAKE)' packages-test contract-reference embedding build-tests bench-test test-mutants test-suite
+	@LEVEL=$(LEVEL) BUILD_TESTS= scripts/parts.sh '$(MAKE)' packages-test contract-reference fixtures embedding build-tests bench-test test-mutants+test-suite
 
-# All but the benchmarks' tests and the mutants, as build-tests has built them.
+# All but the benchmarks' tests and the mutants, as build-tests has built them; beside the mutants, for the suite alone leaves a processor idle.
 test-suite: fixtures
-	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --skip BenchTests
+	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --skip BenchTests
 
 # One build for the tests, the benchmarks' tests and lint. A target that imports one it does not name fails it.
 build-tests: packages-peers
 	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error
 
 # Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule.
-test-mutants: build-tests fixtures
-	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --filter MutantTests
+test-mutants: $(BUILD_TESTS) fixtures
+	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --filter MutantTests
 
 # The same, with the checks of all levels.
 test-full: LEVEL := 5
@@ -104,7 +106,7 @@ bench: bench-plugins
 	@.build/benchmarks/release/bench $(BENCH)
 
 # Sees a row that was made slow on purpose over its budget.
-bench-test: bench-plugins build-tests
+bench-test: bench-plugins $(BUILD_TESTS)
 	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --filter BenchTests
 
 # The libraries that the benchmarks load.

@@ -1,21 +1,53 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes targets one after another, and says at the end how long each took:  scripts/parts.sh make packages-test build-tests test-suite
-# The closing lines of the test runs come last. It ends at the first target that fails.
+# Makes targets one after another, and says at the end how long each took:  scripts/parts.sh make packages-test build-tests test-mutants+test-suite
+# Targets joined by + run at once; what they print comes one after the other. The closing lines of the test runs come last, and before them, where
+# tests fail, which did. It ends at the first part that fails.
 set -uo pipefail
 make=$1
 shift
-PORTOLAN_CLOSING_LINES=$(mktemp)
-export PORTOLAN_CLOSING_LINES
-trap 'rm -f "$PORTOLAN_CLOSING_LINES"' EXIT
+# make -n: what they would do is all that is wanted.
+if [[ "${MAKEFLAGS-}" =~ ^[a-zA-Z]*n[a-zA-Z]*( |$) ]]; then exec "$make" --no-print-directory ${@//+/ }; fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+jobs=()
+# Ctrl-C does not reach what runs in the background.
+trap 'for job in "${jobs[@]}"; do kill -- "-$job" 2> /dev/null; done; exit 130' INT TERM
 table=""
 status=0
+
+# Makes one target, and leaves its time and its closing line.
+one() {
+    local start=$SECONDS result=0
+    PORTOLAN_CLOSING_LINES=$folder/$1.closing "$make" --no-print-directory "$1" || result=$?
+    echo $((SECONDS - start)) > "$folder/$1.time"
+    return "$result"
+}
+
 for part in "$@"; do
-    start=$(date +%s)
-    "$make" --no-print-directory "$part" || status=$?
-    table+=$(printf '%5d s  %s' $(($(date +%s) - start)) "$part")$'\n'
+    IFS=+ read -ra targets <<< "$part"
+    jobs=()
+    # All but the last write to files, which are printed when it has ended.
+    for target in "${targets[@]::${#targets[@]}-1}"; do
+        set -m
+        one "$target" > "$folder/$target.log" 2>&1 &
+        jobs+=($!)
+        set +m
+    done
+    one "${targets[-1]}" || status=$?
+    for index in "${!jobs[@]}"; do
+        wait "${jobs[$index]}" || status=$?
+        cat "$folder/${targets[$index]}.log"
+    done
+    for target in "${targets[@]}"; do
+        together=""
+        [ "${#targets[@]}" -eq 1 ] || together=" (at once with $(printf '%s\n' "${targets[@]}" | grep -vx "$target" | paste -sd ' '))"
+        table+=$(printf '%5d s  %s' "$(cat "$folder/$target.time")" "$target$together")$'\n'
+        cat "$folder/$target.closing" >> "$folder/closing" 2> /dev/null || true
+    done
+    failed=$part
     [ "$status" -eq 0 ] || break
 done
 printf '\n%s%5d s  in all\n' "$table" "$SECONDS"
-[ "$status" -eq 0 ] || { echo "$part failed" >&2; exit "$status"; }
-cat "$PORTOLAN_CLOSING_LINES"
+cat "$folder/closing" 2> /dev/null || true
+[ "$status" -eq 0 ] || { echo "$failed failed" >&2; exit "$status"; }

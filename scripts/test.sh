@@ -7,10 +7,13 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
-# For scripts/parts.sh, which repeats the runner's closing line behind its table.
-[ -z "${PORTOLAN_CLOSING_LINES:-}" ] || grep -a 'Test run with' "$log" | tail -n 1 >> "$PORTOLAN_CLOSING_LINES"
-if [ "$status" -ne 0 ]; then
-    grep -a 'recorded an issue' "$log" | cut -c 1-600 | head -n 40
+closing() { grep -a 'Test run with' "$log" | tail -n 1; }
+failures() { grep -a 'recorded an issue' "$log" | cut -c 1-600 | head -n 40; }
+# For scripts/parts.sh, which repeats this behind its table.
+if [ -n "${PORTOLAN_CLOSING_LINES:-}" ]; then
+    { [ "$status" -eq 0 ] || failures; closing; } >> "$PORTOLAN_CLOSING_LINES"
+elif [ "$status" -ne 0 ]; then
+    failures
     tail -n 1 "$log"
 fi
 exit "$status"
