@@ -24,7 +24,7 @@ struct HTTP2Reference {
     private var acknowledgements = 0
     private var (emptyFrames, lastStream) = (0, UInt32.max)
     /// The field block that goes on in CONTINUATION frames.
-    private var open: (stream: UInt32, endsStream: Bool, block: [UInt8], parts: Int)?
+    private var open: (stream: UInt32, endsStream: Bool, isPromise: Bool, block: [UInt8], parts: Int)?
 
     /// - Parameters:
     ///   - methods: of the requests.
@@ -63,7 +63,7 @@ struct HTTP2Reference {
         case 1: takeFields(frame)
         case 3: with(frame.stream) { $0.takeReset(HTTP2Reference.number(frame.payload[...])) }
         case 4: takeSettings(frame)
-        case 5: isDecodable = false
+        case 5: takePromise(frame)
         case 7: takeGoAway(frame)
         case 9: takeContinuation(frame)
         default: break
@@ -124,7 +124,14 @@ struct HTTP2Reference {
         with(frame.stream) { $0.begin() }
         guard var block = frame.content, frame.flags & 0x20 == 0 || block.count >= 5 else { return (isSound, isDecodable) = (false, false) }
         if frame.flags & 0x20 != 0 { block.removeFirst(5) }
-        open = (frame.stream, frame.flags & 1 != 0, block, 0)
+        open = (frame.stream, frame.flags & 1 != 0, false, block, 0)
+        if frame.flags & 4 != 0 { endBlock() }
+    }
+
+    /// Allowed until the client's settings are acknowledged (RFC 9113 §8.4); its fields change the table.
+    private mutating func takePromise(_ frame: HTTP2FrameReference) {
+        guard let block = frame.content, block.count >= 4 else { return isDecodable = false }
+        open = (frame.stream, false, true, Array(block.dropFirst(4)), 0)
         if frame.flags & 4 != 0 { endBlock() }
     }
 
@@ -141,7 +148,7 @@ struct HTTP2Reference {
         open = nil
         guard isDecodable, let fields = decoder.decode(block.block) else { return (isSound, isDecodable) = (false, false) }
         if fields.contains(where: { $0[0].unicodeScalars.count + $0[1].unicodeScalars.count > 60_000 }) { isSound = false }
-        with(block.stream) { $0.takeSection(fields, endsStream: block.endsStream) }
+        if !block.isPromise { with(block.stream) { $0.takeSection(fields, endsStream: block.endsStream) } }
     }
 
     private mutating func takeSettings(_ frame: HTTP2FrameReference) {
