@@ -115,25 +115,37 @@ extension TLSSettings.Version {
 private final class KeyLog: Sendable {
     static let shared = KeyLog()
 
+    private let path: String
     private let descriptor: CInt
-    private let lock = Mutex<Void>(())
+    private let hasFailed = Mutex(false)
 
     private init?() {
         guard let path = Variables["SSLKEYLOGFILE"] else { return nil }
+        self.path = path
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
-            // `shared` is made once, so this is said once.
-            let reason = LoadError.text(of: errno)
-            Logger(label: "org.portolan.http").warning("SSLKEYLOGFILE: '\(DisplayText.line(path))' can't be written: \(reason)")
+            warn(errno)
             return nil
         }
+    }
+
+    /// Said once: `shared` is made once, and later lines are missing like the first.
+    private func warn(_ number: CInt) {
+        Logger(label: "org.portolan.http").warning(
+            "SSLKEYLOGFILE: '\(DisplayText.line(path))' can't be written: \(LoadError.text(of: number))")
     }
 
     func append(_ line: UnsafePointer<CChar>?) {
         guard let line = unsafe line else { return }
         var bytes = unsafe Array(UnsafeRawBufferPointer(start: line, count: strlen(line)))
         bytes.append(UInt8(ascii: "\n"))
-        // A line that can't be written is missing there, and harms nobody.
-        lock.withLock { _ in withoutBrokenPipeSignal { _ = unsafe write(descriptor, bytes, bytes.count) } }
+        let failure = hasFailed.withLock { hasFailed -> CInt? in
+            var number: CInt = 0
+            withoutBrokenPipeSignal { if unsafe write(descriptor, bytes, bytes.count) < 0 { number = errno } }
+            guard number != 0, !hasFailed else { return nil }
+            hasFailed = true
+            return number
+        }
+        if let failure { warn(failure) }
     }
 }

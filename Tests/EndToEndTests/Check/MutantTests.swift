@@ -7,8 +7,8 @@ import Testing
 
 /// Each check can fail: a plugin that keeps every rule passes all of them, and one that breaks a rule is failed by that rule's check.
 ///
-/// Hundreds of judgements of 150 checks: `make test` runs those up to level 3 by themselves, before all other tests, which would wait for them,
-/// and `make test-full` all.
+/// Hundreds of judgements of 150 checks: `make test` runs those up to level 3 in a process of their own, beside the other tests, which would
+/// wait for them in one, and `make test-full` all.
 @Suite(.blocking, .enabled(if: Mutant.level != nil, "set PORTOLAN_MUTANTS to a level, as make test-mutants does"), .timeLimit(.minutes(30)))
 struct MutantTests {
     @Test func aPluginThatKeepsEveryRulePasses() throws {

@@ -27,6 +27,15 @@ import Testing
         #expect(system.errors.first?.contains("name its certificate with --cacert") == true, "\(system.errors)")
     }
 
+    /// A session writes several lines; that the first did not fit is said, and harms nothing.
+    @Test func aFullKeyLogIsOneWarning() throws {
+        let arguments = ["get", "-v", "--cacert", try servers.path(of: .authority), try servers.url(.nginxHTTPS1, "/hello.txt")]
+        let outcome = try program.run(arguments, with: ["SSLKEYLOGFILE": "/dev/full"])
+        #expect(outcome.text == "Hello\n", "\(outcome.errors)")
+        let warnings = outcome.errors.filter { $0.contains("SSLKEYLOGFILE") }
+        #expect(warnings == ["* warning: SSLKEYLOGFILE: '/dev/full' can't be written: No space left on device"], "\(outcome.errors)")
+    }
+
     @Test(arguments: [TestServer.nginxExpired, .nginxWrongName, .nginxSelfSigned, .nginxUntrusted])
     func everyServerIsTrustedOnRequestAlone(server: TestServer) throws {
         let url = try servers.url(server, "/hello.txt")
