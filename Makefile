@@ -34,9 +34,9 @@ test-suite: fixtures
 build-tests: packages-peers
 	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error
 
-# Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule.
+# Each check of `portolan check`, up to LEVEL, fails the plugins that break its rule. Nice, for its many processes take the time that the suite leaves.
 test-mutants: $(BUILD_TESTS) fixtures
-	PORTOLAN_MUTANTS=$(LEVEL) scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --filter MutantTests
+	PORTOLAN_MUTANTS=$(LEVEL) nice scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --filter MutantTests
 
 # The same, with the checks of all levels.
 test-full: LEVEL := 5
@@ -90,7 +90,7 @@ install: packages-install build plugins
 
 # The plugin libraries that the tests load: sound ones, and ones that break the contract.
 fixtures:
-	@$(MAKE) -s -C Tests/PluginFixtures OUT=../../.build/fixtures
+	@$(MAKE) -s -j "$$(nproc)" -C Tests/PluginFixtures OUT=../../.build/fixtures
 
 # A package that depends on this one by URL and version, as a user's does.
 embedding:
