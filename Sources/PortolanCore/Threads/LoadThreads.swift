@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// A load that another load opened never waits for a thread, or outer loads that hold all threads would wait for inner ones that get none.
 /// For the same reason a job that waits for another load (``Loader/waitForData(for:delegate:)``, in a delegate that a load of this pool
-/// calls) does not count towards the limit while it waits; up to ``mostWaiting`` jobs may do so at once.
+/// calls) does not count towards the limit while it waits; up to 512 jobs may do so at once.
 public final class LoadThreads: Sendable {
     public typealias Job = @Sendable () -> Void
 
