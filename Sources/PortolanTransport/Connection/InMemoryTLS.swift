@@ -108,9 +108,10 @@ public import PortolanCore
         guard isSecured else { return }
         unsafe withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { buffer in
             while end == nil {
+                session.beginTurn()
                 switch unsafe session.read(into: buffer) {
                 case .bytes(let count): unsafe plaintext.append(contentsOf: buffer[..<count])
-                case .wantsRead, .wantsWrite: return
+                case .wantsRead, .wantsWrite, .paused: return
                 case .end: end = .closed
                 case .failed(let error): end = .failed(reason: error.words)
                 }
@@ -156,6 +157,7 @@ extension SocketError {
         switch self {
         case .system(let number): LoadError.text(of: number)
         case .closedWithoutNotice: "closed without close_notify"
+        case .flooded: "flooded"
         case .tls(let error): error.words
         }
     }

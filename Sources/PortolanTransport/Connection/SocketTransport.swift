@@ -146,6 +146,7 @@ package final class SocketTransport: ByteTransport, PolledSocket {
     private func readSecure(_ session: TLSSession, atMost size: Int) {
         var last = TLSSession.Reading.wantsRead
         hasUnread = false
+        session.beginTurn()
         _ = unsafe sockets.receive(atMost: size) { buffer in
             var count = 0
             while count < buffer.count {
@@ -155,14 +156,18 @@ package final class SocketTransport: ByteTransport, PolledSocket {
                 // One more call of the system would only say so.
                 if session.isDrained { break }
             }
-            if case .bytes = last, !session.isDrained { hasUnread = true }
+            switch last {
+            case .bytes: hasUnread = !session.isDrained
+            case .paused: hasUnread = true
+            case .wantsRead, .wantsWrite, .end, .failed: break
+            }
             return count > 0 ? .moved(count) : .wouldBlock
         } _: {
             receiver?.didReceive($0)
         }
         guard !isClosed else { return }
         switch last {
-        case .bytes: if hasUnread, !isPaused { readAgainSoon() }
+        case .bytes, .paused: if hasUnread, !isPaused { readAgainSoon() }
         case .wantsRead: break
         case .wantsWrite:
             isFull = true
@@ -404,6 +409,11 @@ extension SocketTransport {
         while !isClosed, !isPaused, !waiter.isOver, isNeeded() {
             if hasUnread {
                 read(atMost: .max)
+                guard hasUnread else { continue }
+                // Others have their turn between two reads, as they have where the thread waits.
+                sockets.leave()
+                sched_yield()
+                sockets.enterInTime()
                 continue
             }
             let isWriting = isFull

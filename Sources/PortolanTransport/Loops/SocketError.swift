@@ -9,6 +9,8 @@ package enum SocketError: Error, Equatable {
     /// The peer closed the connection and did not end TLS before (RFC 8446 §6.1).
     case closedWithoutNotice
     case tls(TLSError)
+    /// The peer sent more TLS messages that carry no data than a sound one has reason to.
+    case flooded
 
     /// For a message.
     var reason: String? {

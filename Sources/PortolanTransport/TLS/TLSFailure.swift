@@ -14,6 +14,7 @@ extension LoadError {
             LoadError(
                 .secureConnectionFailed,
                 message: "\(peer) closed the connection in the TLS handshake; check that it speaks TLS on that port")
+        case .flooded: flooded(by: peer)
         case .tls(let error): error.error("no secure connection to \(peer)", isOfProxy: peer.isProxy)
         }
     }
@@ -22,10 +23,17 @@ extension LoadError {
     ///
     /// In TLS 1.3 a server looks at the client's certificate only when the client takes the handshake for done (RFC 8446 §4.4.2.4).
     static func alert(from peer: TLSPeer, _ error: SocketError?) -> LoadError? {
+        if case .flooded? = error { return flooded(by: peer) }
         guard case .tls(let error)? = error else { return nil }
         guard error.isAlert else {
             return LoadError(.secureConnectionFailed, message: "the secure connection to \(peer) broke: \(error.libraryWords); try again")
         }
         return error.error("\(peer) ended the secure connection", isOfProxy: peer.isProxy)
+    }
+
+    private static func flooded(by peer: TLSPeer) -> LoadError {
+        LoadError(
+            .secureConnectionFailed,
+            message: "\(peer) sent too many TLS messages that carry no data, so the connection was closed; it is broken or hostile")
     }
 }

@@ -49,6 +49,8 @@ final class TLSSession {
     enum Reading {
         case bytes(Int)
         case wantsRead, wantsWrite
+        /// The turn's share of the carrier is used up, and there may be more: read again in another turn.
+        case paused
         /// The peer has ended TLS (close_notify).
         case end
         case failed(SocketError)
@@ -68,6 +70,14 @@ final class TLSSession {
     /// Whether the server asked for the client's certificate and got none.
     private var lacksIdentity = false
     private var isBroken = false
+    /// Bytes that were taken from the carrier in this turn, and whether that were too many to go on.
+    private var takenInTurn = 0
+    private var isCutShort = false
+    /// All bytes that were taken from the carrier, and those that they held for the reader.
+    private var takenCount = 0
+    private var dataCount = 0
+    private var ticketCount = 0
+    private var isFlooded = false
     private var hasSentCloseNotify = false
 
     /// Tickets that came before it was known what they are worth.
@@ -106,7 +116,9 @@ final class TLSSession {
 
     // MARK: The handshake
 
+    /// In a turn of its own.
     func handshake() -> Progress {
+        beginTurn()
         ERR_clear_error()
         let status = unsafe SSL_do_handshake(ssl)
         if status == 1 { return .done }
@@ -131,6 +143,28 @@ final class TLSSession {
     /// As IANA and OpenSSL write it: `TLSv1.3`.
     var version: String? { unsafe SSL_get_version(ssl).map { unsafe String(cString: $0) } }
 
+    // MARK: Limits
+
+    /// Bytes of a carrier that are looked at in one turn. OpenSSL asks for more until it has data to give, and messages without data come as long as the
+    /// peer sends them.
+    static let turnLimit = 256 << 10
+    /// Bytes without data that a peer may send: these, and so many for each byte of data. A record of one byte takes up to 85 in TLS 1.2.
+    static let (overhead, overheadForByte) = (1 << 20, 256)
+    /// Tickets that a peer may send: these, and one for each KiB of data. Each costs a derivation of keys.
+    static let mostTickets = 64
+
+    /// A turn begins in which the session may be called: it may take its share of the carrier.
+    func beginTurn() {
+        takenInTurn = 0
+        (carrier as? TLSSession)?.beginTurn()
+    }
+
+    private func note(taken count: Int) {
+        takenInTurn += count
+        takenCount += count
+        if takenCount > Self.overhead + dataCount * Self.overheadForByte { isFlooded = true }
+    }
+
     // MARK: Tickets
 
     /// From now on tickets are kept for the next connection to `peer`.
@@ -147,6 +181,9 @@ final class TLSSession {
     }
 
     private func didReceive(ticket: OpaquePointer) {
+        ticketCount += 1
+        if ticketCount > Self.mostTickets + dataCount >> 10 { isFlooded = true }
+        guard !isFlooded else { return }
         guard isKeepingTickets, earlyTickets.count < 4, let kept = unsafe KeptSession(copying: ticket) else { return }
         if let (peer, evidence) = ticketTarget {
             context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer)
@@ -160,11 +197,16 @@ final class TLSSession {
     /// - Parameter target: at least one byte.
     func read(into target: UnsafeMutableRawBufferPointer) -> Reading {
         ERR_clear_error()
+        isCutShort = false
         var count = 0
         let status = unsafe SSL_read_ex(ssl, target.baseAddress, target.count, &count)
-        if status == 1 { return .bytes(count) }
+        if isFlooded { return .failed(takeFailure()) }
+        if status == 1 {
+            dataCount += count
+            return .bytes(count)
+        }
         switch unsafe SSL_get_error(ssl, status) {
-        case SSL_ERROR_WANT_READ: return .wantsRead
+        case SSL_ERROR_WANT_READ: return isCutShort ? .paused : .wantsRead
         case SSL_ERROR_WANT_WRITE: return .wantsWrite
         case SSL_ERROR_ZERO_RETURN: return .end
         default: return .failed(takeFailure())
@@ -205,6 +247,7 @@ final class TLSSession {
 
     private func takeFailure() -> SocketError {
         isBroken = true
+        if isFlooded { return forgettingTickets(.flooded) }
         var error = TLSError.take()
         error?.lacksClientCertificate = lacksIdentity
         if let error, error.isAlert { return fatal(error) }
@@ -215,9 +258,13 @@ final class TLSSession {
 
     /// A session that ends with a fatal alert, of either side, is not resumed (RFC 5246 §7.2.2).
     private func fatal(_ error: TLSError) -> SocketError {
+        forgettingTickets(.tls(error))
+    }
+
+    private func forgettingTickets(_ error: SocketError) -> SocketError {
         dropTickets()
         if let peer = ticketTarget?.peer { context.tickets.removeAll(for: peer) }
-        return .tls(error)
+        return error
     }
 }
 
@@ -226,7 +273,7 @@ extension TLSSession: TLSCarrier {
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult {
         switch unsafe read(into: target) {
         case .bytes(let count): .moved(count)
-        case .wantsRead, .wantsWrite: .wouldBlock
+        case .wantsRead, .wantsWrite, .paused: .wouldBlock
         case .end: .end
         case .failed(let error): .failed(error)
         }
@@ -349,8 +396,15 @@ extension TLSSession {
         unsafe portolan_BIO_clear_retry(bio)
         guard unsafe !target.isEmpty else { return 0 }
         carrierIsDrained = false
+        guard !isFlooded else { return -1 }
+        guard takenInTurn < Self.turnLimit else {
+            isCutShort = true
+            unsafe portolan_BIO_set_retry_read(bio)
+            return -1
+        }
         switch unsafe carrier.receive(target) {
         case .moved(let count):
+            note(taken: count)
             carrierIsDrained = count < target.count && carrier.isDrained
             return CInt(count)
         case .wouldBlock:

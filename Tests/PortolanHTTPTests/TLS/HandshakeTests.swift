@@ -89,6 +89,19 @@ import Testing
         try await server.stop()
     }
 
+    /// Messages without data cost the client more than the server. OpenSSL itself looks at them for as long as they come.
+    @Test("A server may send some tickets, and is given up when it sends many and no data", arguments: [(60, true), (100, false)])
+    func manyTicketsEndTheConnection(tickets: Int, isAllowed: Bool) async throws {
+        let server = try await SecureServer("good", .script([.tls(.sendTickets(tickets)), .send(text: SecureServer.hello)])) {
+            $0.minimumVersion = .tls13
+            $0.ticketCount = 0
+        }
+        let outcome = try await SecureLoads().load(server.url)
+        #expect(outcome.code == (isAllowed ? nil : .secureConnectionFailed))
+        #expect(outcome.text.contains(isAllowed ? "hello" : "too many TLS messages that carry no data"), "\(outcome.text)")
+        try await server.stop()
+    }
+
     /// RFC 6066 §3
     @Test(arguments: [
         ("localhost.", "localhost"), ("Example.COM", "example.com"), ("127.0.0.1", nil), ("::1", nil), (".", nil), ("", nil),

@@ -47,10 +47,48 @@ import Testing
                 switch unsafe answer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
                 case .bytes: break reading
                 case .wantsRead: carrier.waitToRead()
-                case .wantsWrite, .end, .failed: return _ = Issue.record("no answer came")
+                case .wantsWrite, .paused, .end, .failed: return _ = Issue.record("no answer came")
                 }
             }
             #expect(answer == Array("seen".utf8))
+        }
+        try await server.stop()
+    }
+
+    @Test("In one turn a session takes only so much from its carrier, and goes on in the next")
+    func aTurnHasALimit() async throws {
+        let size = 1 << 20
+        let server = try await SecureServer("good", .script([.send([UInt8](repeating: 7, count: size))]))
+        try await inOwnThread {
+            let carrier = try ValveCarrier(port: server.port)
+            let delegate = TrustingDelegate()
+            var settings = TLSSettings()
+            settings.verification = .none
+            let context = try TLSContext(settings, roots: TLSContext.Roots(), protocols: [], identity: nil)
+            let session = try TLSSession(context, over: carrier, serverName: nil, ticket: nil, delegate: delegate)
+            while true {
+                guard case .done = session.handshake() else {
+                    carrier.waitToRead()
+                    continue
+                }
+                break
+            }
+            _ = unsafe Array("a\r\n\r\n".utf8).withUnsafeBytes { unsafe session.write($0) }
+            session.beginTurn()
+            var (count, turn, turns) = (0, 0, 0)
+            var buffer = [UInt8](repeating: 0, count: 16 << 10)
+            reading: while count < size {
+                switch unsafe buffer.withUnsafeMutableBytes({ unsafe session.read(into: $0) }) {
+                case .bytes(let read): (count, turn) = (count + read, turn + read)
+                case .wantsRead: carrier.waitToRead()
+                case .paused:
+                    #expect(turn <= TLSSession.turnLimit + 64 << 10)
+                    (turn, turns) = (0, turns + 1)
+                    session.beginTurn()
+                case .wantsWrite, .end, .failed: break reading
+                }
+            }
+            #expect(count == size && turns >= 3)
         }
         try await server.stop()
     }
