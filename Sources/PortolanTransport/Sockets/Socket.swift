@@ -103,7 +103,7 @@ final class Socket: TLSCarrier {
     /// - Returns: how many it took; a negative errno.
     func send(file: CInt, from offset: Int64, atMost count: Int) -> Int {
         guard !isClosed else { return -Int(EPIPE) }
-        return withoutBrokenPipeSignal {
+        return withoutWriteSignals {
             while true {
                 var place = off_t(offset)
                 let taken = unsafe sendfile(descriptor, file, &place, count)

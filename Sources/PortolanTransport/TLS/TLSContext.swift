@@ -140,12 +140,23 @@ private final class KeyLog: Sendable {
         var bytes = unsafe Array(UnsafeRawBufferPointer(start: line, count: strlen(line)))
         bytes.append(UInt8(ascii: "\n"))
         let failure = hasFailed.withLock { hasFailed -> CInt? in
-            var number: CInt = 0
-            withoutBrokenPipeSignal { if unsafe write(descriptor, bytes, bytes.count) < 0 { number = errno } }
+            let number = withoutWriteSignals { append(bytes[...]) }
             guard number != 0, !hasFailed else { return nil }
             hasFailed = true
             return number
         }
         if let failure { warn(failure) }
+    }
+
+    /// - Returns: 0, or why not all of it could be written.
+    private func append(_ bytes: ArraySlice<UInt8>) -> CInt {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return errno }
+            rest = rest.dropFirst(count)
+        }
+        return 0
     }
 }

@@ -36,6 +36,14 @@ import Testing
         #expect(warnings == ["* warning: SSLKEYLOGFILE: '/dev/full' can't be written: No space left on device"], "\(outcome.errors)")
     }
 
+    /// The system ends a program that writes beyond its limit, where nobody takes care.
+    @Test func aKeyLogAtItsLimitEndsNothing() throws {
+        let (authority, url) = (try servers.path(of: .authority), try servers.url(.nginxHTTPS1, "/hello.txt"))
+        let outcome = try program.runScript(
+            "(ulimit -f 0; SSLKEYLOGFILE=keys \"$portolan\" get --cacert '\(authority)' '\(url)'; echo $?) | cat")
+        #expect(outcome.text == "Hello\n0\n", "\(outcome.errors)")
+    }
+
     @Test(arguments: [TestServer.nginxExpired, .nginxWrongName, .nginxSelfSigned, .nginxUntrusted])
     func everyServerIsTrustedOnRequestAlone(server: TestServer) throws {
         let url = try servers.url(server, "/hello.txt")

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TestThreads
+import Testing
+
+@testable import PortolanTransport
+
+/// On threads that have SIGPIPE blocked before, where what comes can be looked at.
+@Suite struct WriteSignalsTests {
+    private static func isPending(_ signal: CInt = SIGPIPE) -> Bool {
+        var pending = sigset_t()
+        unsafe sigpending(&pending)
+        return unsafe sigismember(&pending, signal) == 1
+    }
+
+    private static func raiseSignal(_ signal: CInt = SIGPIPE) { pthread_kill(pthread_self(), signal) }
+
+    @Test(arguments: [SIGPIPE, SIGXFSZ]) func whatComesMeanwhileIsTakenBack(_ signal: CInt) async throws {
+        let (before, after) = try await inOwnThread {
+            let before = withoutWriteSignals {
+                Self.raiseSignal(signal)
+                return Self.isPending(signal)
+            }
+            return (before, Self.isPending(signal))
+        }
+        #expect(before && !after)
+    }
+
+    @Test func whatCameBeforeStays() async throws {
+        let stays = try await inOwnThread {
+            Self.raiseSignal()
+            withoutWriteSignals { Self.raiseSignal() }
+            return Self.isPending()
+        }
+        #expect(stays)
+    }
+}
