@@ -56,6 +56,22 @@ import Testing
         #expect(!server.isOpen)
     }
 
+    /// After a goodbye each answer to the server is written at once, also where the server reads nothing.
+    @Test(arguments: [true, false]) func aServerThatReadsNoAnswersIsGivenUp(saysGoodbye: Bool) throws {
+        let (server, exchange) = try serverInAnswer()
+        if saysGoodbye { server.send(F.goAway(last: Int(Int32.max))) }
+        server.transport.isWritable = false
+        let ping = F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])
+        var sent = 0
+        while exchange.endCount == 0, sent < 1 << 20 {
+            let bytes = F.data("x") + ping + ping
+            server.send(bytes)
+            sent += bytes.count
+        }
+        #expect(exchange.error?.code == .limitExceeded, "\(String(describing: exchange.error)) after \(sent) bytes")
+        #expect(!server.isOpen)
+    }
+
     /// Those of a connection that is kept open for a long time.
     @Test func aFewNowAndThenAreFine() throws {
         let (server, exchange) = try serverInAnswer()

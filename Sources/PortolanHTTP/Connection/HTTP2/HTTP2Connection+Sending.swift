@@ -10,9 +10,13 @@ extension HTTP2Connection {
         static let writeSize = 64 << 10
         /// How often that is done before others have their turn.
         static let writesInTurn = 4
+        /// Bytes that are written although the transport is full (``HTTP2Connection/flushViolations()``); nghttp2 lets 1000 answers wait, of 17 bytes.
+        static let mostBeyondFull = 32 << 10
 
         var isBusy = false
         var isFlushPlanned = false
+        /// Bytes that were written since the transport was full.
+        var beyondFull = 0
         /// Whether bodies wait although the server's window has room: more than control frames is not to leave.
         var holdsBodies = false
         /// Streams whose body waits for that.
@@ -79,16 +83,18 @@ extension HTTP2Connection {
         swap(&output, &sending.output)
         let error = session.send(into: &output, atMost: Sending.writeSize, for: self)
         let isEmpty = output.isEmpty
+        sending.beyondFull = transport.isWritable ? 0 : sending.beyondFull + output.count
         if !isEmpty { transport.write(output) }
         output.removeAll(keepingCapacity: true)
         swap(&output, &sending.output)
         sending.isBusy = false
         if error != nil { end(.other, .internalError) }
+        if sending.beyondFull > Sending.mostBeyondFull { end(.tooManyFrames, .enhanceYourCalm) }
         return !isEmpty
     }
 
     /// Sends control frames even where the transport is full, for the session to decide what a violation ends. A peer that reads nothing must not
-    /// keep the streams from failing; the session limits how many control frames wait.
+    /// keep the streams from failing. Answers that such a peer provokes are limited.
     func flushViolations() {
         sending.holdsBodies = true
         if let transport, isActive, !sending.isBusy {
