@@ -24,6 +24,21 @@ import Testing
         #expect(server.windowGiven(stream: 0) == HTTP2ReceiveWindow.connection - 65_535)
     }
 
+    /// RFC 9113 §6.5.3: until it acknowledges our settings, a server keeps to the window that it knows.
+    @Test func aServerThatNeverAcknowledgesSettingsCanSendOn() throws {
+        let server = try EmbeddedServer(isGreeting: false)
+        server.send(ServerFrames.settings())
+        let exchange = try RecordingExchange()
+        server.start(exchange)
+        server.send(ServerFrames.headers(Self.head))
+        for count in 1...64 {
+            #expect(server.windowGiven(stream: 1) + 65_535 >= count * Self.piece.count)
+            server.send(ServerFrames.data(Self.piece))
+        }
+        #expect(exchange.bytes.count == 64 * Self.piece.count)
+        #expect(server.windowGiven(stream: 1) <= 64 * Self.piece.count)
+    }
+
     @Test func aPausedStreamGivesNoWindowBack() throws {
         let server = try EmbeddedServer()
         let exchange = try RecordingExchange()

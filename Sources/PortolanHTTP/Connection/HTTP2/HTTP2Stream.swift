@@ -312,8 +312,14 @@ extension HTTP2Stream {
     /// Allows the server to send more, where the exchange takes it.
     private func giveWindowBack() {
         guard let number, let session = connection.session else { return }
-        window.note(remaining: session.receiveWindow(of: number) + connection.receiving.unacknowledgedWindow)
-        guard let increment = window.increment(growingWithin: &connection.growthBudget) else { return }
+        let (known, beyond) = (session.receiveWindow(of: number), connection.receiving.unacknowledgedWindow)
+        window.note(remaining: known + beyond)
+        var increment = window.increment(growingWithin: &connection.growthBudget)
+        // A server that has not acknowledged our settings may not go beyond the window that it knows (RFC 9113 §6.5.3).
+        if increment == nil, beyond > 0, known <= HTTP2Connection.Receiving.protocolWindow / 2 {
+            increment = HTTP2Connection.Receiving.protocolWindow - known
+        }
+        guard let increment else { return }
         session.widenReceiveWindow(of: number, by: increment)
         connection.flushSoon()
     }
