@@ -11,8 +11,8 @@ if [[ "${MAKEFLAGS-}" =~ ^[a-zA-Z]*n[a-zA-Z]*( |$) ]]; then exec "$make" --no-pr
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 jobs=()
-# Ctrl-C does not reach what runs in the background.
-trap 'for job in "${jobs[@]}"; do kill -- "-$job" 2> /dev/null; done; exit 130' INT TERM
+# Ctrl-C and a closed terminal do not reach what runs in the background.
+trap 'for job in "${jobs[@]}"; do kill -- "-$job" 2> /dev/null; done; exit 130' INT TERM HUP
 table=""
 status=0
 
@@ -27,14 +27,24 @@ one() {
 for part in "$@"; do
     IFS=+ read -ra targets <<< "$part"
     jobs=()
-    # All but the last write to files, which are printed when it has ended.
+    # All but the last write to files, which are printed when it has ended. It runs in the background beside them, for a trap waits for what runs in the
+    # foreground.
     for target in "${targets[@]::${#targets[@]}-1}"; do
         set -m
         one "$target" > "$folder/$target.log" 2>&1 &
         jobs+=($!)
         set +m
     done
-    one "${targets[-1]}" || status=$?
+    if [ "${#jobs[@]}" -eq 0 ]; then
+        one "${targets[-1]}" || status=$?
+    else
+        set -m
+        one "${targets[-1]}" &
+        jobs+=($!)
+        set +m
+        wait "${jobs[-1]}" || status=$?
+        unset 'jobs[-1]'
+    fi
     for index in "${!jobs[@]}"; do
         wait "${jobs[$index]}" || status=$?
         cat "$folder/${targets[$index]}.log"
