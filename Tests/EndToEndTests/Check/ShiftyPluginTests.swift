@@ -102,7 +102,9 @@ struct ShiftyPluginTests {
         try build(Self.source("static void forge(void) { \(code) }"))
         let (results, _) = try check("--filter", "DESC-03,DESC-06,REG-01,LIFE-09", "--jobs", "1")
         let details = results.flatMap(\.findings).map(\.detail)
-        #expect(details.contains { $0.contains(words) }, "\(results)")
+        // Without memory the check's process may notice, or be ended by the first allocation that fails in Swift's code.
+        let isEnded = name == "starves itself" && results.contains { $0.verdict == "crashed" }
+        #expect(isEnded || details.contains { $0.contains(words) }, "\(results)")
     }
 
     @Test func aPluginThatIsNoneInLaterChecksFails() throws {
