@@ -18,7 +18,7 @@ extension ProtocolRegistry {
     /// The installed plugins in ``shared``, by which they can be reloaded.
     public static let sharedPlugins = sharedWithPlugins.plugins
 
-    private static let sharedWithPlugins: (registry: ProtocolRegistry, plugins: [ServingPlugin]) = {
+    private static let sharedWithPlugins: (registry: ProtocolRegistry, plugins: [RegisteredPlugin]) = {
         let registry = builtIn()
         return (registry, PluginCatalogue.shared.register(in: registry))
     }()

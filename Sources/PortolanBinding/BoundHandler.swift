@@ -8,9 +8,9 @@ package final class BoundHandler: ProtocolHandler {
     package let schemes: SchemeSet
     package var traits: HandlerTraits { .blocking }
     private let instance: BindingInstance
-    private let threads: LoadThreads
+    private let threads: LoadThreadPool
 
-    package init(_ identifier: String, _ schemes: SchemeSet, _ instance: BindingInstance, threads: LoadThreads) {
+    package init(_ identifier: String, _ schemes: SchemeSet, _ instance: BindingInstance, threads: LoadThreadPool) {
         self.identifier = identifier
         self.schemes = schemes
         self.instance = instance

@@ -32,7 +32,7 @@ enum Entry {
     /// Prints help and the like, or says what is wrong with the command line.
     private static func end(for error: any Error, _ arguments: [String]) -> ExitStatus {
         guard PortolanCommand.exitCode(for: error) != .success else {
-            Interruption.ignoreClosedPipes()
+            SignalHandler.ignoreClosedPipes()
             // `try?` because whoever asked for help and does not read it needs no more.
             try? StandardOutput.write(PortolanCommand.fullMessage(for: error) + "\n")
             return .success

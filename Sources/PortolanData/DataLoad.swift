@@ -18,7 +18,7 @@ final class DataLoad: ProtocolLoad {
 
     private let request: Request
     private let client: any ProtocolClient
-    private let turns = LoadTurns()
+    private let calls = SerialCalls()
     private let state = Mutex(State.waiting)
 
     init(_ request: Request, client: any ProtocolClient) {
@@ -29,12 +29,12 @@ final class DataLoad: ProtocolLoad {
     /// A stop may come between two pieces, when the next one is about to be delivered.
     var stopsInTurn: Bool { true }
 
-    func startLoading() { turns.take(.start, perform: perform) }
-    func resumeLoading() { turns.take(.resume, perform: perform) }
+    func startLoading() { calls.submit(.start, perform: perform) }
+    func resumeLoading() { calls.submit(.resume, perform: perform) }
     func stopLoading() { state.withLock { $0 = .over } }
 
-    private func perform(_ turn: LoadTurns.Turn) {
-        if turn == .start { begin() } else if let decoder = takePaused() { deliver(decoder) }
+    private func perform(_ call: SerialCalls.Call) {
+        if call == .start { begin() } else if let decoder = takePaused() { deliver(decoder) }
     }
 
     private func begin() {

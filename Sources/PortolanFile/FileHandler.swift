@@ -16,13 +16,13 @@ public import PortolanCore
 ///
 /// RFC 8089
 public struct FileHandler: ProtocolHandler {
-    private let threads: LoadThreads
+    private let threads: LoadThreadPool
     private let types: MIMETypeDatabase
 
     /// - Parameters:
     ///   - threads: where files are read. A load holds a thread only while the client takes what it delivers.
     ///   - types: what the names of files say of their contents.
-    public init(threads: LoadThreads = .shared, types: MIMETypeDatabase = MIMETypeDatabase()) {
+    public init(threads: LoadThreadPool = .shared, types: MIMETypeDatabase = MIMETypeDatabase()) {
         self.threads = threads
         self.types = types
     }

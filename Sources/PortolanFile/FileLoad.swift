@@ -7,13 +7,13 @@ import Synchronization
 /// One load of a `file:` URL: reads on a thread that may block, piece by piece, as fast as the client takes them.
 ///
 /// While the client pauses the load, only the open file is held: a resume takes a thread and a buffer again. The three calls are put in turn
-/// by ``LoadTurns``, so a resume that overtakes the pause it answers is carried out by the thread that is still reading.
+/// by ``SerialCalls``, so a resume that overtakes the pause it answers is carried out by the thread that is still reading.
 final class FileLoad: StallExplaining {
     private let request: Request
     private let client: any ProtocolClient
-    private let threads: LoadThreads
+    private let threads: LoadThreadPool
     private let types: MIMETypeDatabase
-    private let turns = LoadTurns()
+    private let calls = SerialCalls()
     /// What goes on at the next resume; changed in a turn only.
     private let transfer = Mutex<FileTransfer?>(nil)
     /// Read between two pieces, so that no further piece is read once the load was stopped.
@@ -22,7 +22,7 @@ final class FileLoad: StallExplaining {
     /// Why no thread could be had for a turn.
     private let refusal = Mutex<LoadError?>(nil)
 
-    init(_ request: Request, client: any ProtocolClient, threads: LoadThreads, types: MIMETypeDatabase) {
+    init(_ request: Request, client: any ProtocolClient, threads: LoadThreadPool, types: MIMETypeDatabase) {
         self.request = request
         self.client = client
         self.threads = threads
@@ -34,20 +34,20 @@ final class FileLoad: StallExplaining {
 
     func stopLoading() {
         isStopped.store(true, ordering: .releasing)
-        turns.take(.stop, perform: perform)
+        calls.submit(.stop, perform: perform)
     }
 
-    private func schedule(_ turn: LoadTurns.Turn) {
+    private func schedule(_ call: SerialCalls.Call) {
         waitsForThread.store(true, ordering: .relaxed)
         do throws(LoadError) {
             try threads.run(isNested: request.nestingDepth > 0) { [self] in
                 waitsForThread.store(false, ordering: .relaxed)
-                turns.take(turn, perform: perform)
+                calls.submit(call, perform: perform)
             }
         } catch {
             waitsForThread.store(false, ordering: .relaxed)
             refusal.withLock { $0 = error }
-            turns.take(turn, perform: perform)
+            calls.submit(call, perform: perform)
         }
     }
 
@@ -57,7 +57,7 @@ final class FileLoad: StallExplaining {
             + "have delegates that block called on DeliveryQueue.background"
     }
 
-    private func perform(_ turn: LoadTurns.Turn) {
+    private func perform(_ call: SerialCalls.Call) {
         var held = transfer.withLock { $0.take() }
         if isStopped.load(ordering: .acquiring) { return }
         if let error = refusal.withLock({ $0 }) {
@@ -65,7 +65,7 @@ final class FileLoad: StallExplaining {
             return client.didFail(with: error)
         }
         do throws(LoadError) {
-            if turn == .start { return try start() }
+            if call == .start { return try start() }
             if let transfer = held.take() { try proceed(transfer) }
         } catch {
             client.didFail(with: error)

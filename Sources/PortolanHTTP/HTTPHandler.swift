@@ -12,7 +12,7 @@ public final class HTTPHandler: ProtocolHandler {
     /// `multipart/x-mixed-replace` brings one response for each part.
     public let traits: HandlerTraits = [.multipart, .stopsInTurn]
     private let configuration: HTTPConfiguration
-    private let engine = Mutex<HTTPEngine?>(nil)
+    private let pools = Mutex<HTTPConnectionPools?>(nil)
 
     public init(configuration: HTTPConfiguration = HTTPConfiguration()) {
         self.configuration = configuration
@@ -20,26 +20,26 @@ public final class HTTPHandler: ProtocolHandler {
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
         do throws(LoadError) {
-            let engine = try sharedEngine()
-            if let site = engine.site(for: request) { return HTTPLoad(request, client: client, site: site, engine: engine) }
-            return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: engine.proxies), engine: engine)
+            let pools = try sharedEngine()
+            if let template = pools.template(for: request) { return HTTPLoad(request, client: client, template: template, pools: pools) }
+            return try HTTPLoad(request, client: client, key: try ConnectionKey(request, proxies: pools.proxies), pools: pools)
         } catch {
             return FailedLoad(error, client: client)
         }
     }
 
     /// After a failure the next load makes another try.
-    private func sharedEngine() throws(LoadError) -> HTTPEngine {
-        try engine.withLock { engine throws(LoadError) in
-            if let engine { return engine }
-            let new = try HTTPEngine(configuration)
-            engine = new
+    private func sharedEngine() throws(LoadError) -> HTTPConnectionPools {
+        try pools.withLock { pools throws(LoadError) in
+            if let pools { return pools }
+            let new = try HTTPConnectionPools(configuration)
+            pools = new
             return new
         }
     }
 
     /// Closes the connections that no load uses just now.
     public func closeIdleConnections() {
-        engine.withLock { $0 }?.closeIdleConnections()
+        pools.withLock { $0 }?.closeIdleConnections()
     }
 }

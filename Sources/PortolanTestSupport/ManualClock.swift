@@ -7,7 +7,7 @@ import Synchronization
 public final class ManualClock: LoadClock {
     private struct State {
         var now = Duration.zero
-        var alarms = AlarmQueue()
+        var alarms = TimerQueue()
     }
 
     private let state = Mutex(State())
@@ -19,7 +19,7 @@ public final class ManualClock: LoadClock {
     /// How many alarms are set: scheduled, not due yet, and not called off.
     public var pendingAlarmCount: Int { state.withLock { $0.alarms.pendingCount } }
 
-    public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
+    public func schedule(_ alarm: ScheduledTimer, at deadline: Duration) {
         let isDue = state.withLock { state in
             guard deadline > state.now else { return true }
             state.alarms.insert(alarm, at: deadline)
@@ -36,7 +36,7 @@ public final class ManualClock: LoadClock {
         }
     }
 
-    private func takeNext(until end: Duration) -> [LoadAlarm]? {
+    private func takeNext(until end: Duration) -> [ScheduledTimer]? {
         state.withLock { state in
             guard let next = state.alarms.nextDeadline, next <= end else {
                 state.now = end

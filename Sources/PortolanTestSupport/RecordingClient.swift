@@ -39,7 +39,7 @@ public final class RecordingClient: ProtocolClient {
         var challenge: AuthenticationChallenge?
     }
 
-    private let record = Monitor(Record())
+    private let record = ConditionLock(Record())
     /// The answer to the event, counted from 0; called with no lock held.
     private let onEvent: @Sendable (Int, Event) -> Flow
     private let onChallenge: @Sendable (AuthenticationChallenge) -> Void
@@ -82,7 +82,7 @@ public final class RecordingClient: ProtocolClient {
 
     @discardableResult
     private func note(_ event: Event, _ change: (inout Record) -> Void = { _ in }) -> Flow {
-        let index = record.signalling { record in
+        let index = record.withLockBroadcasting { record in
             record.events.append(event)
             change(&record)
             return record.events.count - 1

@@ -23,7 +23,7 @@ package struct StagedLoad {
     /// - Parameter resume: what the stage is resumed with.
     /// - Returns: whether each answer was one that the load may get: nothing but `.stopped` after the end.
     @discardableResult
-    package func play(to stage: some ClientStage, resume: () -> Flow) -> Bool {
+    package func play(to stage: some ForwardingClient, resume: () -> Flow) -> Bool {
         var flow = stage.didReceive(response, storage: .allowed)
         for (index, piece) in pieces.enumerated() {
             while flow == .pause { flow = resume() }

@@ -21,7 +21,7 @@ package struct StoppingHandler: ProtocolHandler {
         handler.makeLoad(for: request, cachedResponse: cachedResponse, client: Stage(next: client, stop: stop))
     }
 
-    private final class Stage: ClientStage {
+    private final class Stage: ForwardingClient {
         let next: any ProtocolClient
         private let stop: @Sendable () -> Void
 

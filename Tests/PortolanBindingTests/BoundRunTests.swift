@@ -17,7 +17,7 @@ import Testing
         let request: Request
         let settings: [String: PropertyValue] = [:]
         let libraryName = "libc"
-        let delivered = Monitor<[UInt8]>([])
+        let delivered = ConditionLock<[UInt8]>([])
 
         init() throws { request = try Request("bound:x") }
 

@@ -149,7 +149,7 @@ import Testing
     }
 }
 
-extension ClientStage {
+extension ForwardingClient {
     fileprivate func didLoad(_ bytes: [UInt8]) -> Flow {
         let span = unsafe bytes.span.bytes
         return didLoad(span)

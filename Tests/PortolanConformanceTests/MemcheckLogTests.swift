@@ -15,7 +15,7 @@ import Testing
 
     private static let valgrindFree = frame("/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so", "free")
     private static let hold = frame(plugin, "hold&lt;int&gt;", "<dir>/src</dir><file>tide.c</file><line>42</line>")
-    private static let judge = frame(program, "run")
+    private static let runner = frame(program, "run")
 
     private static func document(_ errors: String...) -> String {
         """
@@ -34,9 +34,9 @@ import Testing
     private static let read = """
         <kind>InvalidRead</kind>
         <what>Invalid read of size 4</what>
-        <stack>\(hold)\(judge)</stack>
+        <stack>\(hold)\(runner)</stack>
         <auxwhat>Address 0x4a41120 is 0 bytes inside a block of size 16 free'd</auxwhat>
-        <stack>\(valgrindFree)\(hold)\(judge)</stack>
+        <stack>\(valgrindFree)\(hold)\(runner)</stack>
         """
     private static let leak = """
         <kind>Leak_DefinitelyLost</kind>
@@ -139,10 +139,10 @@ import Testing
 
     /// A block of the plugin's that the judge was lent, and may not touch; what the judge itself loses while it works for the plugin is its own.
     @Test func whatTheJudgeWasLentIsThePlugins() {
-        let (inJudge, ofPlugin) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
-        #expect(guilt(inJudge, ofPlugin) == .lent)
-        #expect(guilt(inJudge, frames(Self.program, Self.plugin)) == nil)
-        #expect(guilt(inJudge, ofPlugin, kind: "Leak_DefinitelyLost") == nil)
+        let (inRunner, ofPlugin) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
+        #expect(guilt(inRunner, ofPlugin) == .lent)
+        #expect(guilt(inRunner, frames(Self.program, Self.plugin)) == nil)
+        #expect(guilt(inRunner, ofPlugin, kind: "Leak_DefinitelyLost") == nil)
     }
 
     @Test func theStackEndsWhereTheJudgeCalledThePlugin() {

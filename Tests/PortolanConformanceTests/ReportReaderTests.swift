@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func pythonReadsWhatJUnitReads() throws {
-        let text = JUnitReport(repeatingBy: command).text(of: try summary(), subject: Self.texts.joined())
+        let text = JUnitReport(repeatingBy: command).text(of: try summary(), target: Self.texts.joined())
         let script = """
             import sys, xml.etree.ElementTree as tree
             cases = tree.parse(sys.argv[1]).getroot().findall("testsuite/testcase")
@@ -88,7 +88,7 @@ import Testing
 
     /// Every tag that is opened is closed, and none is the plugin's.
     @Test func pythonReadsHTML() throws {
-        let text = HTMLReport(repeatingBy: command).page(of: try summary(), subject: Self.texts.joined())
+        let text = HTMLReport(repeatingBy: command).page(of: try summary(), target: Self.texts.joined())
         let script = """
             import sys, html.parser
             class Reader(html.parser.HTMLParser):
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func pythonReadsJSONOnOneLine() throws {
-        let value = JSONReport(repeatingBy: command).value(of: try summary(), subject: Self.texts.joined(), library: nil)
+        let value = JSONReport(repeatingBy: command).value(of: try summary(), target: Self.texts.joined(), library: nil)
         let script = """
             import sys, json
             lines = open(sys.argv[1], encoding="utf-8", newline="").read().splitlines()

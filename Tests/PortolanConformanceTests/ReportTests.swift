@@ -28,7 +28,7 @@ import Testing
     @Test func nothingJudgedIsNoSuccess() throws {
         let summary = Summary([CheckResult(try rule("CAN-01"), .skipped, note: "the manifest names no URL")])
         #expect(!summary.isSuccess && summary.isEmpty)
-        #expect(HTMLReport(repeatingBy: "portolan check x").page(of: summary, subject: "x").contains("was not judged</span>"))
+        #expect(HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x").contains("was not judged</span>"))
     }
 
     @Test func tapEscapesItsMarks() throws {
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func xmlEscapesItsMarks() throws {
-        let text = JUnitReport(repeatingBy: "portolan check x").text(of: Summary(try results()), subject: "a<b")
+        let text = JUnitReport(repeatingBy: "portolan check x").text(of: Summary(try results()), target: "a<b")
         #expect(text.contains(#"classname="a&lt;b""#) && text.contains("it ended &quot;twice&quot; &lt;&amp;&gt;"))
         #expect(text.contains(#"<error type="crashed""#) && text.contains(#"tests="4" failures="1" errors="1""#))
     }
@@ -51,7 +51,7 @@ import Testing
         try #require(results.count > 3)
         results[0].lastEvents = ["0.100 ms  thread 7  did_load <b>&\" 5"]
         results[3].stack = ["plugin.so(run<int>+0x3)[0x4]"]
-        let page = HTMLReport(repeatingBy: "portolan check 'a&b'").page(of: Summary(results), subject: "<script>")
+        let page = HTMLReport(repeatingBy: "portolan check 'a&b'").page(of: Summary(results), target: "<script>")
         for mark in ["<script>", "<b>&", "<&>", "run<int>", "'a&b'"] { #expect(!page.contains(mark), "\(mark)") }
         for text in [
             "<h1>&lt;script&gt;", "&lt;&amp;&gt; # \\</li>", "did_load &lt;b&gt;&amp;&quot; 5", "run&lt;int&gt;",
@@ -188,7 +188,7 @@ import Testing
         #expect(lines.contains("crashed  LIFE-01  as LIFE-05: it crashed in run<int> (tide.c:13)"), "\(lines)")
         let summary = Summary(results)
         #expect(summary.causeLines == ["2 checks ended alike: it crashed in run<int> (tide.c:13); mend that first, and check again"])
-        let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, subject: "x")
+        let page = HTMLReport(repeatingBy: "portolan check x").page(of: summary, target: "x")
         #expect(page.contains(##"run&lt;int&gt; (tide.c:13). Mend that first, and check again: <a href="#LIFE-01">LIFE-01</a>, <a"##))
         #expect(page.contains(#"id="LIFE-01" open"#) && page.contains(#"id="LIFE-05">"#) && page.contains(#"id="LIFE-02" open"#))
         #expect(results[5].cause?.words == "it hung in stop")
@@ -203,7 +203,7 @@ import Testing
         #expect(results[3].cause != results[4].cause && Summary(results).causeLines.isEmpty)
         // One check, made twice, is one.
         #expect(Summary([results[3], results[3]]).causeLines.isEmpty)
-        let twice = HTMLReport(repeatingBy: "portolan check x").page(of: Summary([results[3], results[3]]), subject: "x")
+        let twice = HTMLReport(repeatingBy: "portolan check x").page(of: Summary([results[3], results[3]]), target: "x")
         #expect(twice.ranges(of: #"id="LIFE-05" open"#).count == 1)
     }
 

@@ -27,8 +27,8 @@ import Testing
 
     @Test func everyIDInTheHeadersExists() throws {
         var count = 0
-        for file in try Repository.files(under: "Sources/CPortolan/include", ending: ".h") {
-            for id in try Self.ids(in: Repository.text(of: file)) {
+        for file in try ConformanceRepository.files(under: "Sources/CPortolan/include", ending: ".h") {
+            for id in try Self.ids(in: ConformanceRepository.text(of: file)) {
                 count += 1
                 #expect(RuleCatalogue.rule(id) != nil, "\(id) in \(file)")
             }
@@ -39,9 +39,9 @@ import Testing
     @Test(arguments: ["Plugins", "Tests/PluginFixtures", "docs"])
     func everyIDInTheRepositoryExists(folder: String) throws {
         let categories = Set(RuleCatalogue.categories.map(\.id))
-        for file in try Repository.files(under: folder, ending: "")
+        for file in try ConformanceRepository.files(under: folder, ending: "")
         where ["c", "h", "md", "swift"].contains(where: { file.hasSuffix(".\($0)") }) {
-            for id in try Self.ids(in: Repository.text(of: file)) where categories.contains(String(id.prefix { $0 != "-" })) {
+            for id in try Self.ids(in: ConformanceRepository.text(of: file)) where categories.contains(String(id.prefix { $0 != "-" })) {
                 #expect(RuleCatalogue.rule(id) != nil, "\(id) in \(file)")
             }
         }
@@ -50,8 +50,8 @@ import Testing
     @Test func everyRuleTheHostEnforcesIsNamedWhereItIsEnforced() throws {
         var named: Set<String> = []
         for folder in ["PortolanCore", "PortolanPlugins", "PortolanBinding"] {
-            for file in try Repository.files(under: "Sources/\(folder)", ending: ".swift") {
-                named.formUnion(try Self.ids(in: Repository.text(of: file)))
+            for file in try ConformanceRepository.files(under: "Sources/\(folder)", ending: ".swift") {
+                named.formUnion(try Self.ids(in: ConformanceRepository.text(of: file)))
             }
         }
         for rule in RuleCatalogue.rules where rule.isEnforced { #expect(named.contains(rule.id), "\(rule)") }
@@ -60,8 +60,8 @@ import Testing
     @Test func everyRuleTheHostGivesAsAReasonIsMarkedAsEnforced() throws {
         var count = 0
         for folder in ["PortolanCore", "PortolanPlugins", "PortolanBinding"] {
-            for file in try Repository.files(under: "Sources/\(folder)", ending: ".swift") {
-                for line in try Repository.text(of: file).split(separator: "\n") where line.contains("= Self(id: \"") {
+            for file in try ConformanceRepository.files(under: "Sources/\(folder)", ending: ".swift") {
+                for line in try ConformanceRepository.text(of: file).split(separator: "\n") where line.contains("= Self(id: \"") {
                     let id = try #require(try Self.ids(in: String(line)).first)
                     count += 1
                     #expect(RuleCatalogue.rule(id)?.isEnforced == true, "\(id) in \(file)")
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func thePageIsTheCatalogue() throws {
-        try Repository.expect(RulePage.markdown, in: "docs/conformance.md")
+        try ConformanceRepository.expect(RulePage.markdown, in: "docs/conformance.md")
     }
 
     /// Every `ABC-12`, and those between the ends of `ABC-12 to ABC-15`.

@@ -21,7 +21,7 @@ import Testing
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(DataHandler()) { task.withLock { $0 }?.cancel() }
         let delegate = RecordingDelegate()
-        let made = PortolanTestSupport.loader(handler) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let made = PortolanTestSupport.loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
             .task(for: try Request(url), delegate: delegate)
         task.withLock { $0 = made }
         made.resume()

@@ -8,14 +8,14 @@ final class Barrier: Sendable {
         var missing: Int
         var waiter: CheckedContinuation<Void, Never>?
     }
-    private let monitor: Monitor<State>
+    private let monitor: ConditionLock<State>
 
     init(count: Int) {
-        monitor = Monitor(State(missing: count))
+        monitor = ConditionLock(State(missing: count))
     }
 
     func arrive() {
-        let waiter = monitor.signalling { state -> CheckedContinuation<Void, Never>? in
+        let waiter = monitor.withLockBroadcasting { state -> CheckedContinuation<Void, Never>? in
             state.missing -= 1
             return state.missing == 0 ? state.waiter : nil
         }

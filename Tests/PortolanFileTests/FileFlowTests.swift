@@ -48,7 +48,7 @@ import Testing
     @Test(.timeLimit(.minutes(10))) func resumeMayOvertakeThePauseThatItAnswers() async throws {
         let house = try Self.harness()
         let load = Mutex<(any ProtocolLoad)?>(nil)
-        let client = RecordingClient { _ in
+        let client = FileRecordingClient { _ in
             load.withLock { $0 }?.resumeLoading()
             return .pause
         }
@@ -70,7 +70,7 @@ import Testing
         let house = try Self.harness(threads: 1)
         let url = house.url(of: "f")
         let request = try Request(url)
-        let (ends, continuation) = AsyncStream.makeStream(of: RecordingClient.Recording.self)
+        let (ends, continuation) = AsyncStream.makeStream(of: FileRecordingClient.Recording.self)
         let paused = Mutex(0)
         let first = house.begin(
             request,
@@ -126,7 +126,7 @@ import Testing
 
     @Test func stopBeforeTheStartDeliversNothing() async throws {
         let house = try Self.harness()
-        let client = RecordingClient { _ in .keepGoing }
+        let client = FileRecordingClient { _ in .keepGoing }
         let load = house.handler.makeLoad(for: try Request(house.url(of: "f")), cachedResponse: nil, client: client)
         load.stopLoading()
         load.stopLoading()

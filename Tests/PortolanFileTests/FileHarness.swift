@@ -10,13 +10,13 @@ import Testing
 /// A folder of files, and loads of them that are held to the contract's order as the core holds them.
 struct FileHarness: Sendable {
     let folder: TemporaryFolder
-    let threads: LoadThreads
+    let threads: LoadThreadPool
     let handler: FileHandler
 
     /// - Parameter threads: with one of them, each load runs after the one before.
     init(threads limit: Int = 1, types: MIMETypeDatabase = MIMETypeDatabase(dataFolders: [], mimeTypesFile: nil)) throws {
         folder = try TemporaryFolder()
-        threads = LoadThreads(limit: limit)
+        threads = LoadThreadPool(limit: limit)
         handler = FileHandler(threads: threads, types: types)
     }
 
@@ -29,8 +29,8 @@ struct FileHarness: Sendable {
     /// - Parameter answer: what the client answers, by the number of the event; it may use the attempt.
     func load(
         _ url: String, method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
-        answer: @escaping @Sendable (_ event: Int, _ attempt: Attempt) -> Flow = { _, _ in .keepGoing }
-    ) async throws -> RecordingClient.Recording {
+        answer: @escaping @Sendable (_ event: Int, _ attempt: HandlerLoad) -> Flow = { _, _ in .keepGoing }
+    ) async throws -> FileRecordingClient.Recording {
         let request = try Request(url, method: method, fields: fields)
         return await withCheckedContinuation { continuation in
             let begun = begin(request, answer: answer) { recording in continuation.resume(returning: recording) }
@@ -40,16 +40,16 @@ struct FileHarness: Sendable {
 
     /// A load that is ready to start; `ended` is called once.
     func begin(
-        _ request: Request, answer: @escaping @Sendable (_ event: Int, _ attempt: Attempt) -> Flow = { _, _ in .keepGoing },
-        ended: @escaping @Sendable (RecordingClient.Recording) -> Void
+        _ request: Request, answer: @escaping @Sendable (_ event: Int, _ attempt: HandlerLoad) -> Flow = { _, _ in .keepGoing },
+        ended: @escaping @Sendable (FileRecordingClient.Recording) -> Void
     ) -> Begun {
         let begun = Begun()
-        let client = RecordingClient(
+        let client = FileRecordingClient(
             answer: { event in begun.attempt.map { answer(event, $0) } ?? .stopped },
             ended: {
                 if let recording = begun.finish() { ended(recording) } else { Issue.record("an attempt ended twice") }
             })
-        let attempt = Attempt(
+        let attempt = HandlerLoad(
             handler: handler.identifier, traits: handler.traits, request: request, offersCached: false, next: client, observer: client)
         begun.set(client, attempt, handler.makeLoad(for: request, cachedResponse: nil, client: attempt))
         return begun
@@ -70,15 +70,15 @@ struct FileHarness: Sendable {
 /// An attempt with its client and its load, until it is over.
 final class Begun: Sendable {
     private struct Parts: Sendable {
-        let client: RecordingClient
-        let attempt: Attempt
+        let client: FileRecordingClient
+        let attempt: HandlerLoad
         let load: any ProtocolLoad
     }
     private let parts = Mutex<Parts?>(nil)
 
-    var attempt: Attempt? { parts.withLock { $0?.attempt } }
+    var attempt: HandlerLoad? { parts.withLock { $0?.attempt } }
 
-    fileprivate func set(_ client: RecordingClient, _ attempt: Attempt, _ load: any ProtocolLoad) {
+    fileprivate func set(_ client: FileRecordingClient, _ attempt: HandlerLoad, _ load: any ProtocolLoad) {
         parts.withLock { $0 = Parts(client: client, attempt: attempt, load: load) }
     }
 
@@ -90,7 +90,7 @@ final class Begun: Sendable {
     /// Lets go of all, which breaks the circle of client and answer.
     ///
     /// - Returns: what was recorded; `nil` the second time.
-    fileprivate func finish() -> RecordingClient.Recording? {
+    fileprivate func finish() -> FileRecordingClient.Recording? {
         let parts = parts.withLock { parts in
             defer { parts = nil }
             return parts

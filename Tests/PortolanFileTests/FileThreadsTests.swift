@@ -44,7 +44,7 @@ import Testing
     @Test func onlyALoadThatWaitsForAThreadSaysSo() async throws {
         let loader = loader(files.handler)
         let barrier = Barrier(count: 4)
-        let isOpen = Monitor(false)
+        let isOpen = ConditionLock(false)
         let pausing = RecordingDelegate { event, _ in
             guard case .response = event else { return .keepGoing }
             return .pause
@@ -70,7 +70,7 @@ import Testing
         #expect(([paused] + tasks).allSatisfy { $0.stallReason == nil })
         waiting.cancel()
         paused.cancel()
-        isOpen.signalling { $0 = true }
+        isOpen.withLockBroadcasting { $0 = true }
         for holder in holders { await holder.ended() }
     }
 
@@ -78,7 +78,7 @@ import Testing
         let clock = ManualClock()
         let loader = loader(files.handler) { $0.clock = clock }
         let barrier = Barrier(count: 4)
-        let isOpen = Monitor(false)
+        let isOpen = ConditionLock(false)
         let holders = (0..<4).map { _ in
             RecordingDelegate { event, _ in
                 guard case .response = event else { return .keepGoing }
@@ -97,7 +97,7 @@ import Testing
         await last.ended()
         #expect(last.error?.code == .timedOut)
         #expect(last.error?.message.contains("all 4 threads for files are in loads that have not ended") == true)
-        isOpen.signalling { $0 = true }
+        isOpen.withLockBroadcasting { $0 = true }
         for holder in holders { await holder.ended() }
     }
 }

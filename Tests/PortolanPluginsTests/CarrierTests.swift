@@ -10,20 +10,20 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct CarrierTests {
     static let styles = ["carrier", "carrier-events"]
 
-    private func run(_ request: Request, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
+    private func run(_ request: Request, _ client: RecordingClient = RecordingClient()) throws -> TestHandlerLoad {
         let plugin = try Fixtures.plugin("carrier")
-        let attempt = try TestAttempt(plugin, request, client: client)
+        let attempt = try TestHandlerLoad(plugin, request, client: client)
         attempt.run()
         plugin.waitUntilIdle()
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
         return attempt
     }
 
-    private func run(_ url: String, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
+    private func run(_ url: String, _ client: RecordingClient = RecordingClient()) throws -> TestHandlerLoad {
         try run(Request(url), client)
     }
 
-    private func text(_ attempt: TestAttempt) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
+    private func text(_ attempt: TestHandlerLoad) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
 
     private func loader() throws -> Loader {
         let registry = ProtocolRegistry()
@@ -80,14 +80,14 @@ import Testing
     func aRedirectIsDecidedLater(style: String, isTaken: Bool) throws {
         let plugin = try Fixtures.plugin("carrier")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
-        let attempt = try TestAttempt(plugin, "\(style)://redirect", client: client)
+        let attempt = try TestHandlerLoad(plugin, "\(style)://redirect", client: client)
         attempt.start()
         client.wait { $0.count == 1 }
         if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
         attempt.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.dropFirst() == (isTaken ? [] : [.response(0), .finished]))
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     // MARK: Challenges
@@ -115,7 +115,7 @@ import Testing
         for (what, answer, expected) in table {
             if isLate {
                 let plugin = try Fixtures.plugin("carrier")
-                let attempt = try TestAttempt(plugin, "\(style)://\(what)")
+                let attempt = try TestHandlerLoad(plugin, "\(style)://\(what)")
                 attempt.start()
                 attempt.client.waitForChallenge().answer(answer)
                 attempt.waitUntilEnded()
@@ -134,7 +134,7 @@ import Testing
             ("certificate", .clientCertificate(acceptedIssuers: names), nil), ("trust", .serverTrust(chain: names), nil),
         ])
     func theQuestionArrivesWhole(style: String, question: (what: String, kind: ProtectionSpace.Kind, realm: String?)) throws {
-        let seen = Monitor<AuthenticationChallenge?>(nil)
+        let seen = ConditionLock<AuthenticationChallenge?>(nil)
         let client = RecordingClient(onChallenge: { challenge in
             seen.withLock { $0 = challenge }
             challenge.answer(.cancel)
@@ -235,7 +235,7 @@ import Testing
         let log = RecordingLog()
         let end = "info org.portolan.carrier: ended"
         var plugin: Plugin? = try Fixtures.plugin("carrier", logger: log.logger)
-        var attempt: TestAttempt? = try plugin.map { try TestAttempt($0, "\(style)://password") }
+        var attempt: TestHandlerLoad? = try plugin.map { try TestHandlerLoad($0, "\(style)://password") }
         attempt?.start()
         var challenge = attempt?.client.waitForChallenge()
         plugin = nil

@@ -11,14 +11,14 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ClientFunctionTests {
     private func run(
         _ plugin: InProcessPlugin, _ request: Request? = nil, cached: CachedResponse? = nil, client: RecordingClient = RecordingClient()
-    ) throws -> TestAttempt {
-        let attempt = try TestAttempt(plugin.handler, request ?? Request("inside:x"), cached: cached, client: client)
+    ) throws -> TestHandlerLoad {
+        let attempt = try TestHandlerLoad(plugin.handler, request ?? Request("inside:x"), cached: cached, client: client)
         attempt.run()
         plugin.waitUntilIdle()
         return attempt
     }
 
-    private func text(_ attempt: TestAttempt) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
+    private func text(_ attempt: TestHandlerLoad) -> String { String(decoding: attempt.client.bytes, as: UTF8.self) }
 
     private var stored: CachedResponse {
         get throws { CachedResponse(response: Response(url: try URLRecord(parsing: "inside:x")), body: .text("0123456789")) }
@@ -150,7 +150,7 @@ import Testing
                 unsafe load.client.respond()
                 unsafe load.client.finish()
             })
-        let held = Monitor<AuthenticationChallenge?>(nil)
+        let held = ConditionLock<AuthenticationChallenge?>(nil)
         let attempt = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
         held.withLock { $0 }?.answer(.cancel)
         #expect(attempt.client.events == [.challenge(failures: 0), .challengeWithdrawn, .response(nil), .finished])
@@ -166,7 +166,7 @@ import Testing
             unsafe challenge.host = InProcessPlugin.string("host")
             for _ in 0..<2 { _ = unsafe client.pointee.did_receive_challenge(client, &challenge, nil) }
         })
-        let held = Monitor<AuthenticationChallenge?>(nil)
+        let held = ConditionLock<AuthenticationChallenge?>(nil)
         let attempt = try run(plugin, client: RecordingClient(onChallenge: { challenge in held.withLock { $0 = challenge } }))
         #expect(attempt.client.error?.rule?.id == "CHAL-01")
     }

@@ -11,27 +11,27 @@ import Testing
     @Test(arguments: [("ticker://0", 0), ("ticker://1", 4096), ("ticker://50?size=1000", 50_000), ("ticker://3?size=300000", 900_000)])
     func theBytesOfItsOwnThreadArrive(_ url: String, _ count: Int) throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let attempt = try TestAttempt(plugin, url)
+        let attempt = try TestHandlerLoad(plugin, url)
         attempt.run()
         plugin.waitUntilIdle()
         #expect(attempt.client.bytes.count == count)
         #expect(attempt.client.events.last == .finished)
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     /// Paused at every event, and resumed from elsewhere, from inside, or later, nothing is lost.
     @Test(arguments: ["ticker://20", "ticker://3?size=100000"], [true, false])
     func pausingAtEveryDeliveryLosesNothing(_ url: String, _ resumesInside: Bool) throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let plain = try TestAttempt(plugin, url)
+        let plain = try TestHandlerLoad(plugin, url)
         plain.run()
-        let box = AttemptBox()
+        let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
             guard !event.isEnd else { return .keepGoing }
             if resumesInside { box.attempt?.resume() }
             return .pause
         }
-        let attempt = try TestAttempt(plugin, url, client: client)
+        let attempt = try TestHandlerLoad(plugin, url, client: client)
         box.attempt = attempt.attempt
         attempt.start()
         var seen = 0
@@ -45,7 +45,7 @@ import Testing
         box.attempt = nil
         #expect(client.events == plain.client.events)
         #expect(client.bytes == plain.client.bytes)
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     static let good = ChallengeAnswer.use(.password(user: "ticker", password: "tock"))
@@ -53,7 +53,7 @@ import Testing
 
     @Test func anAnswerAtOnceOpensTheWay() throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let attempt = try TestAttempt(
+        let attempt = try TestHandlerLoad(
             plugin, "ticker://1?ask=1", client: RecordingClient(onChallenge: { $0.answer(Self.good) }))
         attempt.run()
         plugin.waitUntilIdle()
@@ -62,7 +62,7 @@ import Testing
 
     @Test func anAnswerLaterFromAnotherThreadOpensTheWay() throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let attempt = try TestAttempt(plugin, "ticker://1?ask=1")
+        let attempt = try TestHandlerLoad(plugin, "ticker://1?ask=1")
         attempt.start()
         let challenge = attempt.client.waitForChallenge()
         #expect(challenge.protectionSpace.protocolName == "ticker")
@@ -84,7 +84,7 @@ import Testing
     ])
     func theOtherAnswersFailTheLoad(_ answer: ChallengeAnswer, _ code: LoadError.Code) throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let attempt = try TestAttempt(plugin, "ticker://1?ask=1")
+        let attempt = try TestHandlerLoad(plugin, "ticker://1?ask=1")
         attempt.start()
         attempt.client.waitForChallenge().answer(answer)
         attempt.waitUntilEnded()
@@ -95,7 +95,7 @@ import Testing
     /// Nobody keeps the question, so nobody can answer it: it does so itself.
     @Test func aChallengeThatIsDroppedDoesNotHangTheLoad() throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let attempt = try TestAttempt(plugin, "ticker://1?ask=1")
+        let attempt = try TestHandlerLoad(plugin, "ticker://1?ask=1")
         attempt.start()
         _ = attempt.client.waitForChallenge()
         attempt.waitUntilEnded()
@@ -105,13 +105,13 @@ import Testing
 
     @Test func aStopWhileAChallengeWaitsEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("fixture-events")
-        let attempt = try TestAttempt(plugin, "ticker://1?ask=1")
+        let attempt = try TestHandlerLoad(plugin, "ticker://1?ask=1")
         attempt.start()
         let challenge = attempt.client.waitForChallenge()
-        attempt.attempt.end(with: CancelTests.cancelled)
+        attempt.attempt.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
         challenge.answer(Self.good)
-        #expect(attempt.client.events == [.challenge(failures: 0), .failed(CancelTests.cancelled)])
+        #expect(attempt.client.events == [.challenge(failures: 0), .failed(PluginCancelTests.cancelled)])
     }
 
     @Test func anUploadThatHasNothingYetIsWaitedFor() throws {
@@ -119,7 +119,7 @@ import Testing
         let source = HandFedBody()
         var request = try Request("ticker://echo", method: .post)
         request.body = source.body(length: nil)
-        let attempt = try TestAttempt(plugin, request)
+        let attempt = try TestHandlerLoad(plugin, request)
         attempt.start()
         attempt.client.wait { $0 == [.response(nil)] }
         for piece in ["one", "two", "three"] {
@@ -138,20 +138,20 @@ import Testing
         let source = HandFedBody()
         var request = try Request("ticker://echo", method: .post)
         request.body = source.body(length: nil)
-        let attempt = try TestAttempt(plugin, request)
+        let attempt = try TestHandlerLoad(plugin, request)
         attempt.start()
         attempt.client.wait { $0 == [.response(nil)] }
-        attempt.attempt.end(with: CancelTests.cancelled)
+        attempt.attempt.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
         source.feed([1])
-        #expect(attempt.client.events == [.response(nil), .failed(CancelTests.cancelled)])
+        #expect(attempt.client.events == [.response(nil), .failed(PluginCancelTests.cancelled)])
     }
 
     @Test(arguments: [true, false])
     func aRedirectIsDecidedLater(_ isTaken: Bool) throws {
         let plugin = try Fixtures.plugin("fixture-events")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
-        let attempt = try TestAttempt(plugin, "ticker://redirect?to=ticker%3A%2F%2F1", client: client)
+        let attempt = try TestHandlerLoad(plugin, "ticker://redirect?to=ticker%3A%2F%2F1", client: client)
         attempt.start()
         client.wait { $0.count == 1 }
         if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
@@ -159,6 +159,6 @@ import Testing
         plugin.waitUntilIdle()
         let redirect = RecordingClient.Event.redirect("ticker://1")
         #expect(client.events == (isTaken ? [redirect] : [redirect, .response(0), .finished]))
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 }

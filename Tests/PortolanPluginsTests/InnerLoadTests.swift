@@ -31,7 +31,7 @@ import Testing
     @Test func whatWasDeliveredBeforeAFailureIsPulledFirst() throws {
         let inner = InnerLoad(outer: RecordingClient()) {}
         _ = deliver(inner)
-        inner.didFail(with: StubHandler.failure)
+        inner.didFail(with: PluginStubHandler.failure)
         #expect(pull(inner) == 100_000)
         guard case .failed = unsafe inner.pullBytes() else {
             Issue.record("the failure is missing")

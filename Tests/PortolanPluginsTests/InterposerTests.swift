@@ -13,7 +13,7 @@ import Testing
     private let plugins: [Plugin]
 
     init() throws {
-        plugins = try ["template", "carrier", "relay", "interposer"].map { try Fixtures.plugin($0, threads: LoadThreads(limit: 4)) }
+        plugins = try ["template", "carrier", "relay", "interposer"].map { try Fixtures.plugin($0, threads: LoadThreadPool(limit: 4)) }
         registry.register(DataHandler())
         for handler in plugins.flatMap(\.handlers) { registry.register(handler) }
     }
@@ -93,7 +93,7 @@ import Testing
             var end: LoadError??
         }
 
-        private let state = Monitor(State())
+        private let state = ConditionLock(State())
 
         var seen: [String] { state.withLock { $0.seen } }
         var text: String { String(decoding: state.withLock { $0.bytes }, as: UTF8.self) }
@@ -115,6 +115,6 @@ import Testing
                 $0.seen.append("end \(inner.nestingDepth) \(inner.originalRequest.url) \(inner.progress.received)\(code)")
             }
         }
-        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.signalling { $0.end = .some(error) } }
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.withLockBroadcasting { $0.end = .some(error) } }
     }
 }

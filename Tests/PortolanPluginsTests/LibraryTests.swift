@@ -37,15 +37,15 @@ import Testing
     @Test("The deepest configuration that is read fits the stack of a load's thread", arguments: [129, 130, 1_000_000])
     func theDeepestConfigurationFitsTheStack(_ depth: Int) throws {
         let text = String(repeating: #"{"a":"#, count: depth - 1) + "{}" + String(repeating: "}", count: depth - 1)
-        let outcome = Monitor<LoadError.Code??>(nil)
+        let outcome = ConditionLock<LoadError.Code??>(nil)
         // AddressSanitizer makes frames several times as large.
         let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
         try PlatformThread.start(stackSize: isSanitized ? 4 << 20 : 512 << 10) {
             do throws(LoadError) {
                 _ = try PluginConfiguration(json: text)
-                outcome.signalling { $0 = .some(nil) }
+                outcome.withLockBroadcasting { $0 = .some(nil) }
             } catch {
-                outcome.signalling { $0 = error.code }
+                outcome.withLockBroadcasting { $0 = error.code }
             }
         }
         #expect(outcome.wait { $0 } == (depth <= 129 ? nil : .badRequest))
@@ -90,7 +90,7 @@ import Testing
     ])
     func aRefusalOfMakeFailsTheLoad(_ name: String, _ code: LoadError.Code, _ text: String) throws {
         let plugin = try Fixtures.plugin("descriptor-\(name)")
-        let attempt = try TestAttempt(plugin, "variant:x")
+        let attempt = try TestHandlerLoad(plugin, "variant:x")
         attempt.run()
         #expect(attempt.client.error?.code == code)
         #expect(attempt.client.error?.message.contains(text) == true)
@@ -100,7 +100,7 @@ import Testing
         let first = try Fixtures.plugin("template", PluginConfiguration(json: #"{"greeting": "Ahoy"}"#))
         let second = try Fixtures.plugin("template")
         for (plugin, greeting) in [(first, "Ahoy, sea!\n"), (second, "Hello, sea!\n")] {
-            let attempt = try TestAttempt(plugin, "template://greet/sea")
+            let attempt = try TestHandlerLoad(plugin, "template://greet/sea")
             attempt.run()
             #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == greeting)
         }

@@ -12,7 +12,7 @@ import Testing
 
 /// Plugins behind a real loader: redirects, challenges, nesting and threads as callers meet them.
 @Suite(.timeLimit(.minutes(2))) struct LoaderTests {
-    private let threads = LoadThreads(limit: 4)
+    private let threads = LoadThreadPool(limit: 4)
 
     private func loader(_ names: String..., configure: (inout Loader.Configuration) -> Void = { _ in }) throws -> Loader {
         let registry = ProtocolRegistry()

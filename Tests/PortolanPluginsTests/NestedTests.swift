@@ -6,12 +6,12 @@ import Testing
 
 /// Loads inside loads, through `portolan.nested/1`, in both styles.
 @Suite(.timeLimit(.minutes(2))) struct NestedTests {
-    private let stub = StubHandler()
+    private let stub = PluginStubHandler()
     private let registry = ProtocolRegistry()
     private let plugins: [Plugin]
 
     init() throws {
-        let threads = LoadThreads(limit: 4)
+        let threads = LoadThreadPool(limit: 4)
         plugins = [try Fixtures.plugin("relay", threads: threads), try Fixtures.plugin("fixture-events", threads: threads)]
         registry.register(stub)
         for plugin in plugins {
@@ -51,8 +51,8 @@ import Testing
         let error = #expect(throws: LoadError.self) { try loader().waitForData(for: Request(url)) }
         var root = error
         while let cause = root?.cause as? LoadError { root = cause }
-        #expect(root == StubHandler.failure)
-        #expect(error != StubHandler.failure)
+        #expect(root == PluginStubHandler.failure)
+        #expect(error != PluginStubHandler.failure)
         waitUntilIdle()
     }
 
@@ -93,11 +93,11 @@ import Testing
     func aThousandAtOnceAllEnd(_ url: String) throws {
         let loader = loader()
         let request = try Request(url)
-        let ends = Monitor<[Int]>([])
+        let ends = ConditionLock<[Int]>([])
         for _ in 0..<1000 {
             loader.load(request) { result in
                 let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
-                ends.signalling { $0.append(count) }
+                ends.withLockBroadcasting { $0.append(count) }
             }
         }
         let counts = ends.wait { $0.count == 1000 ? $0 : nil }

@@ -9,15 +9,15 @@ import Testing
 /// The template, a blocking plugin: what it is given reaches it, and what it says arrives.
 @Suite(.timeLimit(.minutes(2))) struct TemplateTests {
     private func run(_ url: String, _ client: RecordingClient = RecordingClient(), _ change: (inout Request) -> Void = { _ in }) throws
-        -> TestAttempt
+        -> TestHandlerLoad
     {
         let plugin = try Fixtures.plugin("template")
         var request = try Request(url)
         change(&request)
-        let attempt = try TestAttempt(plugin, request, client: client)
+        let attempt = try TestHandlerLoad(plugin, request, client: client)
         attempt.run()
         plugin.waitUntilIdle()
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
         return attempt
     }
 
@@ -88,7 +88,7 @@ import Testing
         let source = HandFedBody()
         var request = try Request("template://echo", method: .post)
         request.body = source.body(length: nil)
-        let attempt = try TestAttempt(plugin, request)
+        let attempt = try TestHandlerLoad(plugin, request)
         attempt.start()
         attempt.client.wait { $0 == [.response(nil)] }
         source.feed([1, 2, 3])
@@ -122,12 +122,12 @@ import Testing
         let plugin = try Fixtures.plugin("template")
         var request = try Request("template://echo", method: .post)
         request.body = HandFedBody().body(length: nil)
-        let attempt = try TestAttempt(plugin, request)
+        let attempt = try TestHandlerLoad(plugin, request)
         attempt.start()
         attempt.client.wait { $0 == [.response(nil)] }
-        attempt.attempt.end(with: CancelTests.cancelled)
+        attempt.attempt.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
-        #expect(attempt.client.events.last == .failed(CancelTests.cancelled))
+        #expect(attempt.client.events.last == .failed(PluginCancelTests.cancelled))
     }
 
     @Test(arguments: [Flow.stopped, .keepGoing])
@@ -143,21 +143,21 @@ import Testing
         #expect(client.redirect?.fields[.authorization] == nil)
         #expect(client.redirect?.fields[.accept] == "text/plain")
         #expect(client.redirect?.properties["org.example.kept"] == .integer(7))
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     @Test(arguments: [true, false])
     func aRedirectIsDecidedLater(_ isTaken: Bool) throws {
         let plugin = try Fixtures.plugin("template")
         let client = RecordingClient { _, event in if case .redirect = event { .pause } else { .keepGoing } }
-        let attempt = try TestAttempt(plugin, "template://redirect?to=data%3A%2Cx", client: client)
+        let attempt = try TestHandlerLoad(plugin, "template://redirect?to=data%3A%2Cx", client: client)
         attempt.start()
         client.wait { $0.count == 1 }
         if isTaken { attempt.attempt.takeRedirect() } else { attempt.attempt.declineRedirect() }
         attempt.waitUntilEnded()
         plugin.waitUntilIdle()
         #expect(client.events.count == (isTaken ? 1 : 4))
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     @Test func theRightPasswordOpensTheSecret() throws {
@@ -171,7 +171,7 @@ import Testing
 
     @Test func anAnswerLaterIsWaitedFor() throws {
         let plugin = try Fixtures.plugin("template")
-        let attempt = try TestAttempt(plugin, "template://secret")
+        let attempt = try TestHandlerLoad(plugin, "template://secret")
         attempt.start()
         attempt.client.waitForChallenge().answer(.use(.password(user: "guest", password: "sesame")))
         attempt.waitUntilEnded()
@@ -181,13 +181,13 @@ import Testing
 
     @Test func aStopWhileAChallengeWaitsEndsTheLoad() throws {
         let plugin = try Fixtures.plugin("template")
-        let attempt = try TestAttempt(plugin, "template://secret")
+        let attempt = try TestHandlerLoad(plugin, "template://secret")
         attempt.start()
         let challenge = attempt.client.waitForChallenge()
-        attempt.attempt.end(with: CancelTests.cancelled)
+        attempt.attempt.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
         challenge.answer(.cancel)
-        #expect(attempt.client.events == [.challenge(failures: 0), .failed(CancelTests.cancelled)])
+        #expect(attempt.client.events == [.challenge(failures: 0), .failed(PluginCancelTests.cancelled)])
     }
 
     @Test func theFiveAnswersArrive() throws {

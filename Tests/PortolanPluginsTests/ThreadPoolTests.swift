@@ -43,10 +43,10 @@ import Testing
         let delegate = Counter()
         let tasks = try hang(delegate)
         _ = try plugin("template")
-        let greeting = Monitor<Int?>(nil)
+        let greeting = ConditionLock<Int?>(nil)
         loader().load(try Request("template://greet/sea")) { result in
             let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
-            greeting.signalling { $0 = count }
+            greeting.withLockBroadcasting { $0 = count }
         }
         #expect(greeting.wait(atMost: .seconds(30)) { $0 } == 12)
         for task in tasks { task.cancel() }
@@ -72,17 +72,17 @@ import Testing
 
     /// Counts, for many tasks at once.
     private final class Counter: LoadDelegate {
-        private let counts = Monitor((responses: 0, errors: [LoadError]()))
+        private let counts = ConditionLock((responses: 0, errors: [LoadError]()))
 
         func waitForResponses(_ count: Int) { counts.wait { $0.responses >= count ? () : nil } }
         func waitForErrors(_ count: Int) -> [LoadError] { counts.wait { $0.errors.count == count ? $0.errors : nil } }
 
         func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-            counts.signalling { $0.responses += 1 }
+            counts.withLockBroadcasting { $0.responses += 1 }
             return .keepGoing
         }
         func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-            counts.signalling { counts in if let error { counts.errors.append(error) } }
+            counts.withLockBroadcasting { counts in if let error { counts.errors.append(error) } }
         }
     }
 }

@@ -10,12 +10,12 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct UploadTests {
     private static let bytes = (0..<5000).map { UInt8(ascii: "a") + UInt8($0 % 26) }
 
-    private func upload(_ body: Body, to url: String, _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
+    private func upload(_ body: Body, to url: String, _ client: RecordingClient = RecordingClient()) throws -> TestHandlerLoad {
         let plugin = try Fixtures.plugin(url.hasPrefix("carrier") ? "carrier" : url.hasPrefix("ticker") ? "fixture-events" : "template")
-        let attempt = try TestAttempt(plugin, Request(url, method: .put, body: body), client: client)
+        let attempt = try TestHandlerLoad(plugin, Request(url, method: .put, body: body), client: client)
         attempt.run()
         plugin.waitUntilIdle()
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
         return attempt
     }
 
@@ -99,7 +99,7 @@ import Testing
         let source = CountingBody(length: 1 << 20)
         let plugin = try Fixtures.plugin(url.hasPrefix("ticker") ? "fixture-events" : "template")
         let client = RecordingClient { _, event in if case .data = event { .pause } else { .keepGoing } }
-        let attempt = try TestAttempt(plugin, Request(url, method: .put, body: source.body), client: client)
+        let attempt = try TestHandlerLoad(plugin, Request(url, method: .put, body: source.body), client: client)
         attempt.start()
         for round in 1...3 {
             client.wait { Self.hasPieces(round, $0) }
@@ -107,7 +107,7 @@ import Testing
             attempt.attempt.resume()
         }
         client.wait { Self.hasPieces(4, $0) }
-        attempt.attempt.end(with: CancelTests.cancelled)
+        attempt.attempt.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
         #expect(source.given == 4 * piece)
     }
@@ -120,7 +120,7 @@ import Testing
     /// Zeros, and how many were read.
     private final class CountingBody: BodyReader {
         private let length: Int
-        private let count = Monitor(0)
+        private let count = ConditionLock(0)
 
         init(length: Int) { self.length = length }
 
@@ -149,7 +149,7 @@ import Testing
             var hasEnded = false
         }
 
-        private let state = Monitor(State())
+        private let state = ConditionLock(State())
 
         func waitForQuestion() -> @Sendable (Body?) -> Void { state.wait { $0.answer.take() } }
         func waitForEnd() -> String { state.wait { $0.hasEnded ? String(decoding: $0.bytes, as: UTF8.self) : nil } }
@@ -159,8 +159,8 @@ import Testing
             return .keepGoing
         }
         func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
-            state.signalling { $0.answer = answer }
+            state.withLockBroadcasting { $0.answer = answer }
         }
-        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.signalling { $0.hasEnded = true } }
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { state.withLockBroadcasting { $0.hasEnded = true } }
     }
 }

@@ -71,9 +71,9 @@ import Testing
     /// Places are made for what is looked at, and no more.
     @Test func elementsAreMadeOneByOne() throws {
         let count = 100_000
-        let elements = try Place(.array(Array(repeating: .null, count: count)), JSONPath()["log"]["entries"]).elements()
+        let elements = try ErrorLocation(.array(Array(repeating: .null, count: count)), JSONPath()["log"]["entries"]).elements()
         #expect(elements.count == count && elements.last?.path.steps.count == 3)
-        #expect(!(elements is [Place]))
+        #expect(!(elements is [ErrorLocation]))
         #expect(refusal(#"{"log":{"entries":[\#(Self.repeated("1", count))]}}"#) == "entry 1 (line 1:20) has to be an object")
     }
 

@@ -186,7 +186,7 @@ import Testing
             return .keepGoing
         }
         let loader = loader(try replay(Archives.events, speed: speed, clock: clock)) {
-            $0.breachObserver = { _, _ in breaches.withLock { $0 += 1 } }
+            $0.violationObserver = { _, _ in breaches.withLock { $0 += 1 } }
         }
         loader.task(for: try Request("x:second"), delegate: delegate).resume()
         clock.advance(by: .seconds(100))

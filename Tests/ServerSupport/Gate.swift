@@ -4,7 +4,7 @@
 package final class Gate: Sendable {
     private let opened = Observed(false)
     /// Readable once the gate is open, for the threads of the scripts.
-    let event: Descriptor
+    let event: FileDescriptor
 
     package init() throws {
         event = try SystemCalls.event()

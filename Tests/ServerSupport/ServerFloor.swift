@@ -17,9 +17,9 @@ protocol ConnectionHost: AnyObject, Sendable {
 final class ServerFloor: Sendable {
     let port: Int
     private let host: any ConnectionHost
-    private let stop: Descriptor
+    private let stop: FileDescriptor
     /// Of the connections that are accepted from now on.
-    private let connectionStop: Mutex<Descriptor>
+    private let connectionStop: Mutex<FileDescriptor>
     private let threads = Mutex(0)
     /// Open once no thread runs: the first one to start runs until no other is started.
     private let ended: Gate
@@ -84,7 +84,7 @@ final class ServerFloor: Sendable {
         if isLast { ended.open() }
     }
 
-    private func accept(from listener: Descriptor, atMost limit: Int) {
+    private func accept(from listener: FileDescriptor, atMost limit: Int) {
         defer { listener.close() }
         var count = 0
         while count < limit {

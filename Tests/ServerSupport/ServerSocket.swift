@@ -20,13 +20,13 @@ enum ConversationEnd: Error {
 
 /// A connected socket, whose waits end with its server. As a wire: in clear.
 struct ServerSocket: Wire {
-    let socket: Descriptor
+    let socket: FileDescriptor
     /// Readable once the server is closed.
-    let stop: Descriptor
+    let stop: FileDescriptor
 
     func wait(for events: Int32) throws { try wait(for: socket, events) }
 
-    func wait(for descriptor: Descriptor, _ events: Int32) throws {
+    func wait(for descriptor: FileDescriptor, _ events: Int32) throws {
         let found = SystemCalls.wait(for: [(descriptor, events), (stop, Int32(POLLIN))])
         if found[1] != 0 { throw ConversationEnd.serverIsClosed }
     }

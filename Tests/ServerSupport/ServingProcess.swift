@@ -5,8 +5,8 @@ import Glibc
 
 /// `Tests/Servers/serve`: it ends when its standard input does, and nobody else has the other end of that, so it ends with this process, however this ends.
 final class ServingProcess: Sendable {
-    private let input: Descriptor
-    private let output: Descriptor
+    private let input: FileDescriptor
+    private let output: FileDescriptor
     private let identifier: pid_t
 
     init(_ program: String, _ arguments: [String]) throws {
@@ -35,7 +35,7 @@ final class ServingProcess: Sendable {
         return line
     }
 
-    private static func spawn(_ words: [String], input: Descriptor, output: Descriptor) throws -> pid_t {
+    private static func spawn(_ words: [String], input: FileDescriptor, output: FileDescriptor) throws -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }

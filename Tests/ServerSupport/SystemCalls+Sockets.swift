@@ -18,7 +18,7 @@ package enum Loopback: Sendable {
 
 extension SystemCalls {
     /// A stream socket that does not block, bound to `port`, or to one that the kernel gives where that is 0.
-    static func boundSocket(_ loopback: Loopback, port: Int) throws -> Descriptor {
+    static func boundSocket(_ loopback: Loopback, port: Int) throws -> FileDescriptor {
         let socket = try openSocket(loopback)
         try setOption(SO_REUSEADDR, to: 1, on: socket)
         guard let port = UInt16(exactly: port) else { throw ServerError("\(port) is no port") }
@@ -27,17 +27,17 @@ extension SystemCalls {
         return socket
     }
 
-    static func openSocket(_ loopback: Loopback) throws -> Descriptor {
+    static func openSocket(_ loopback: Loopback) throws -> FileDescriptor {
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        return Descriptor(try check("socket", socket(loopback == .ipv4 ? AF_INET : AF_INET6, kind, 0)))
+        return FileDescriptor(try check("socket", socket(loopback == .ipv4 ? AF_INET : AF_INET6, kind, 0)))
     }
 
-    static func listen(_ socket: Descriptor, backlog: Int32) throws {
+    static func listen(_ socket: FileDescriptor, backlog: Int32) throws {
         try check("listen", Glibc.listen(socket.number, backlog))
     }
 
     /// Starts to connect, and does not wait for it.
-    static func connect(_ socket: Descriptor, _ loopback: Loopback, port: Int) throws {
+    static func connect(_ socket: FileDescriptor, _ loopback: Loopback, port: Int) throws {
         let result = unsafe withAddress(loopback, UInt16(truncatingIfNeeded: port)) { address, length in
             unsafe Glibc.connect(socket.number, address, length)
         }
@@ -45,14 +45,14 @@ extension SystemCalls {
     }
 
     /// - Returns: `nil` where nobody is waiting.
-    static func accept(_ listener: Descriptor) throws -> Descriptor? {
+    static func accept(_ listener: FileDescriptor) throws -> FileDescriptor? {
         let number = accept4(listener.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue))
-        if number >= 0 { return Descriptor(number) }
+        if number >= 0 { return FileDescriptor(number) }
         guard [EAGAIN, EINTR, ECONNABORTED].contains(errno) else { throw ServerError(call: "accept", errno: errno) }
         return nil
     }
 
-    static func port(of socket: Descriptor) throws -> Int {
+    static func port(of socket: FileDescriptor) throws -> Int {
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let result = unsafe withUnsafeMutableBytes(of: &address) { bytes in
@@ -66,25 +66,25 @@ extension SystemCalls {
     // MARK: Options and ends
 
     /// Each `send` becomes a packet.
-    static func sendAtOnce(_ socket: Descriptor) throws {
+    static func sendAtOnce(_ socket: FileDescriptor) throws {
         var value: Int32 = 1
         try check(
             "setsockopt", unsafe setsockopt(socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
     /// A close of the socket is then a reset, and what was sent but has not arrived is thrown away.
-    static func resetOnClose(_ socket: Descriptor) throws {
+    static func resetOnClose(_ socket: FileDescriptor) throws {
         var value = linger(l_onoff: 1, l_linger: 0)
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size)))
     }
 
-    static func setOption(_ option: Int32, to number: Int32, on socket: Descriptor) throws {
+    static func setOption(_ option: Int32, to number: Int32, on socket: FileDescriptor) throws {
         var value = number
         try check("setsockopt", unsafe setsockopt(socket.number, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size)))
     }
 
     /// The peer reads to the end; it may still send.
-    static func endSending(_ socket: Descriptor) {
+    static func endSending(_ socket: FileDescriptor) {
         _ = shutdown(socket.number, Int32(SHUT_WR))
     }
 

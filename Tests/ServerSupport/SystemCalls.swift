@@ -16,18 +16,18 @@ enum SystemCalls {
 
     // MARK: Pipes and events
 
-    static func pipe() throws -> (reading: Descriptor, writing: Descriptor) {
+    static func pipe() throws -> (reading: FileDescriptor, writing: FileDescriptor) {
         var ends: [Int32] = [0, 0]
         try check("pipe2", unsafe pipe2(&ends, O_CLOEXEC))
-        return (Descriptor(ends[0]), Descriptor(ends[1]))
+        return (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
     }
 
     /// A descriptor that is readable once it is ``signal(_:)``ed, from then on and for everybody.
-    static func event() throws -> Descriptor {
-        Descriptor(try check("eventfd", eventfd(0, O_CLOEXEC | O_NONBLOCK)))
+    static func event() throws -> FileDescriptor {
+        FileDescriptor(try check("eventfd", eventfd(0, O_CLOEXEC | O_NONBLOCK)))
     }
 
-    static func signal(_ event: Descriptor) {
+    static func signal(_ event: FileDescriptor) {
         _ = eventfd_write(event.number, 1)
     }
 
@@ -35,7 +35,7 @@ enum SystemCalls {
     ///
     /// - Parameter events: `POLLIN` or `POLLOUT` or both, for each.
     /// - Returns: what each has; zeros for all where the time is over.
-    static func wait(for descriptors: [(Descriptor, Int32)], milliseconds: Int32 = -1) -> [Int32] {
+    static func wait(for descriptors: [(FileDescriptor, Int32)], milliseconds: Int32 = -1) -> [Int32] {
         var watched = descriptors.map { pollfd(fd: $0.0.number, events: Int16($0.1), revents: 0) }
         while unsafe poll(&watched, nfds_t(watched.count), milliseconds) < 0, errno == EINTR {}
         return watched.map { Int32($0.revents) }
@@ -44,7 +44,7 @@ enum SystemCalls {
     // MARK: Bytes
 
     /// - Returns: nothing at the end; `nil` where there is nothing to read yet.
-    static func read(_ descriptor: Descriptor, upTo count: Int = 65536) throws -> [UInt8]? {
+    static func read(_ descriptor: FileDescriptor, upTo count: Int = 65536) throws -> [UInt8]? {
         var failure: Int32 = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             repeat { filled = unsafe Glibc.read(descriptor.number, buffer.baseAddress, count) } while filled < 0 && errno == EINTR
@@ -61,7 +61,7 @@ enum SystemCalls {
     /// Raises no SIGPIPE.
     ///
     /// - Returns: how many bytes were taken; 0 where there is no room yet.
-    static func send(_ bytes: ArraySlice<UInt8>, to socket: Descriptor) throws -> Int {
+    static func send(_ bytes: ArraySlice<UInt8>, to socket: FileDescriptor) throws -> Int {
         let flags = Int32(MSG_NOSIGNAL)
         var sent: Int
         repeat {

@@ -5,7 +5,7 @@ import Glibc
 /// A port at which nobody listens, and nobody else will: a connection to it is refused.
 package final class RefusingPort: Sendable {
     package let port: Int
-    private let socket: Descriptor
+    private let socket: FileDescriptor
 
     package init(on loopback: Loopback = .ipv4, port: Int = 0) throws {
         socket = try SystemCalls.boundSocket(loopback, port: port)
@@ -16,8 +16,8 @@ package final class RefusingPort: Sendable {
 /// A port whose queue is full: a connection to it is neither made nor refused (listen(2)).
 package final class BlackHolePort: Sendable {
     package let port: Int
-    private let listener: Descriptor
-    private let fillers: [Descriptor]
+    private let listener: FileDescriptor
+    private let fillers: [FileDescriptor]
 
     package init(on loopback: Loopback = .ipv4, port: Int = 0) throws {
         listener = try SystemCalls.boundSocket(loopback, port: port)
@@ -27,8 +27,8 @@ package final class BlackHolePort: Sendable {
     }
 
     /// Connects until one has to wait. On loopback a connection is made or not before the call returns; the wait is for a kernel that takes longer.
-    private static func fill(_ loopback: Loopback, _ port: Int) throws -> [Descriptor] {
-        var fillers: [Descriptor] = []
+    private static func fill(_ loopback: Loopback, _ port: Int) throws -> [FileDescriptor] {
+        var fillers: [FileDescriptor] = []
         while fillers.count < 128 {
             let filler = try SystemCalls.openSocket(loopback)
             try SystemCalls.connect(filler, loopback, port: port)

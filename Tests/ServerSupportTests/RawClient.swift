@@ -11,7 +11,7 @@ struct RawClient {
         case closed, reset
     }
 
-    private let socket: Descriptor
+    private let socket: FileDescriptor
 
     init(to port: Int, on loopback: Loopback = .ipv4) throws {
         socket = try SystemCalls.openSocket(loopback)

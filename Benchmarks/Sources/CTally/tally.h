@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/// What everybody who is measured does with the bytes of a body, be it Portolan, a peer, a raw loop or the plugin: one definition in C,
-/// inlined into all of them.
+/// The work that every measured program does with the bytes of a body: Portolan, its peers, the raw loops and the
+/// plugin. It has one definition in C, which is inlined everywhere.
 #ifndef BENCH_TALLY_H
 #define BENCH_TALLY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/// The bytes of one body: how many came, and the sum of every 64th. Reading one byte of each cache line brings all of them to the
-/// processor; places are counted from the body's start, so it does not matter in which pieces it comes.
+/// A tally of one body: the number of its bytes, and the sum of every 64th byte. Reading one byte of each cache line
+/// loads all of them into the processor. Positions count from the start of the body, so the pieces in which it arrives
+/// do not matter.
 typedef struct bench_tally {
     uint64_t count, sum;
 } bench_tally;

@@ -59,14 +59,14 @@ struct Bench: AsyncParsableCommand {
         if list { return printList() }
         Self.forgetProxies()
         let makers = rows.filter { names.isEmpty || names.contains($0.name) }
-        let workshop = Workshop(
+        let fixture = Fixture(
             scratch: Self.absolute(scratch), plugins: Self.absolute(plugins), portolan: Self.absolute(portolan),
             servers: Self.absolute(servers))
-        if alone { return try await runAlone(makers, workshop) }
+        if alone { return try await runAlone(makers, fixture) }
         printHead()
         var results: [RowResult] = []
         for maker in makers {
-            if let result = await report(maker, workshop) { results.append(result) }
+            if let result = await report(maker, fixture) { results.append(result) }
         }
         try finish(results, of: makers.count)
     }
@@ -78,9 +78,9 @@ struct Bench: AsyncParsableCommand {
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] { unsafe unsetenv(name) }
     }
 
-    private func runAlone(_ makers: [RowMaker], _ workshop: Workshop) async throws {
+    private func runAlone(_ makers: [RowMaker], _ fixture: Fixture) async throws {
         for maker in makers {
-            let row = try make(maker, workshop)
+            let row = try make(maker, fixture)
             let (value, _) = try await Measurement(rounds: rounds).measure(row.withoutPeers)
             print("\(maker.name): \(Figure.short(value)) \(row.unit.rawValue)")
         }
@@ -101,9 +101,9 @@ struct Bench: AsyncParsableCommand {
     }
 
     /// Measures a row and prints its line; `nil` where that is not possible.
-    private func report(_ maker: RowMaker, _ workshop: Workshop) async -> RowResult? {
+    private func report(_ maker: RowMaker, _ fixture: Fixture) async -> RowResult? {
         do {
-            let (row, result) = try await measure(maker, workshop)
+            let (row, result) = try await measure(maker, fixture)
             print(Table.line(for: result, peers: row.peers.map(\.name)))
             return result
         } catch {
@@ -112,8 +112,8 @@ struct Bench: AsyncParsableCommand {
         }
     }
 
-    private func measure(_ maker: RowMaker, _ workshop: Workshop) async throws -> (Row, RowResult) {
-        let row = try make(maker, workshop)
+    private func measure(_ maker: RowMaker, _ fixture: Fixture) async throws -> (Row, RowResult) {
+        let row = try make(maker, fixture)
         let (value, peers) = try await Measurement(rounds: rounds).measure(row)
         let result = RowResult(
             name: maker.name, unit: row.unit.rawValue, value: value, peers: peers, budget: row.budget.text,
@@ -121,8 +121,8 @@ struct Bench: AsyncParsableCommand {
         return (row, result)
     }
 
-    private func make(_ maker: RowMaker, _ workshop: Workshop) throws -> Row {
-        let row = try maker.make(workshop)
+    private func make(_ maker: RowMaker, _ fixture: Fixture) throws -> Row {
+        let row = try maker.make(fixture)
         guard Self.slowRow == maker.name else { return row }
         return row.repeatingSubject(3)
     }

@@ -4,9 +4,11 @@ import Portolan
 import PortolanCoding
 @_spi(Fuzzing) import PortolanHTTP
 
-/// A coded body, or one of several parts, through the stages of http: what comes is what the references make of it in one go, however it is cut and paused.
+/// Loads a body, coded or with several parts, through the stages of http:. The result must match that of the
+/// references, which read the whole body at once, for any division into pieces and any pauses.
 ///
-/// The input's first byte says which codings there are, whether there are parts, and which limit; the second in which pieces it comes and when the client pauses.
+/// The first byte of the input selects the codings, the parts and the limit; the second selects the pieces and the
+/// pauses of the client.
 struct CodingCase {
     private let codings: [GzipReference.Format]
     private let boundary: String
@@ -22,29 +24,29 @@ struct CodingCase {
         codings = [[], [.gzipCoding], [.deflateCoding], [.deflateCoding, .gzipCoding]][Int(mode & 3)]
         let hasParts = codings.isEmpty || mode & 4 != 0
         boundary = hasParts ? ["b", "--b", "-b-", "ab"][Int(mode >> 4 & 3)] : ""
-        // The larger one is more than one buffer.
+        // The larger limit exceeds one buffer.
         limit = mode & 8 != 0 ? 100 : 150_000
         seed = source.next()
         body = source.takeRest()
     }
 
-    func judge() throws(Finding) {
+    func check() throws(FuzzFinding) {
         let (expected, decoded) = reference()
-        try judge([body[...]], pauseRhythm: 0, expected, decoded)
-        try judge([body[...]], pauseRhythm: 1, expected, decoded)
-        try judge(body.indices.map { body[$0...$0] }, pauseRhythm: Int(seed & 3), expected, decoded)
-        try judge(pieces, pauseRhythm: Int(seed >> 2 & 3), expected, decoded)
+        try check([body[...]], pauseRhythm: 0, expected, decoded)
+        try check([body[...]], pauseRhythm: 1, expected, decoded)
+        try check(body.indices.map { body[$0...$0] }, pauseRhythm: Int(seed & 3), expected, decoded)
+        try check(pieces, pauseRhythm: Int(seed >> 2 & 3), expected, decoded)
     }
 
-    // MARK: What is expected
+    // MARK: Expectations
 
-    /// The parts, and why the codings end early.
+    /// Returns the expected parts, and why the codings end early.
     private func reference() -> (MultipartReference, GzipStop?) {
         var (bytes, stop): ([UInt8], GzipStop?) = (body, nil)
         for format in codings.reversed() {
             let level = GzipReference(bytes, limit: limit, as: format)
             bytes = Array(level.body.prefix(limit))
-            // What ends early because another coding did is not the one to blame.
+            // A coding that is cut because another coding ended early is not the cause.
             switch (level.stop, stop) {
             case (nil, _), (.cut, .some): break
             case (.some(let own), _): stop = own
@@ -54,10 +56,10 @@ struct CodingCase {
         return (MultipartReference(bytes, boundary: Array(boundary.utf8), limits: Self.multipart), stop)
     }
 
-    private func judge(
+    private func check(
         _ pieces: [ArraySlice<UInt8>], pauseRhythm: Int, _ expected: MultipartReference, _ stop: GzipStop?
-    ) throws(Finding) {
-        var play = PlayedBody.Play()
+    ) throws(FuzzFinding) {
+        var play = InMemoryBody.Play()
         play.codings = codings.map { $0 == .gzipCoding ? "gzip" : "deflate" }.joined(separator: ", ")
         play.contentType = boundary.isEmpty ? "" : "multipart/x-mixed-replace; boundary=\(boundary)"
         play.pieces = pieces
@@ -65,16 +67,16 @@ struct CodingCase {
         play.multipart = Self.multipart
         play.pauseRhythm = pauseRhythm
         play.endsInPause = seed & 64 != 0
-        guard let played = PlayedBody(play) else { throw Finding("nothing stands between the load and its client") }
+        guard let played = InMemoryBody(play) else { throw FuzzFinding("nothing stands between the load and its client") }
         let way = "\(pieces.count) pieces, pauses \(pauseRhythm)"
-        if let disorder = played.disorder { throw Finding("\(way): \(disorder)") }
-        let atEnd = expected.code == .badResponse  // that there is no part, which a coding that breaks off comes before
+        if let disorder = played.disorder { throw FuzzFinding("\(way): \(disorder)") }
+        let atEnd = expected.code == .badResponse  // no part was found, but the error of an incomplete coding takes precedence
         let codes = atEnd && stop != nil ? Self.codes(stop) : expected.code.map { [$0] } ?? Self.codes(stop)
         let code = played.error?.code
         try require(
             code.map(codes.contains) ?? codes.isEmpty,
             "\(way): it ended with \(played.error.map { "\($0)" } ?? "the finish"), and not with \(codes)")
-        // What was held back as the start of a delimiter is lost with a failure.
+        // After a failure, bytes that were buffered as a possible start of a delimiter are lost.
         let mayLack = codes.isEmpty || boundary.isEmpty ? 0 : boundary.utf8.count + 4
         try require(played.parts.count == expected.parts.count, "\(way): \(played.parts.count) parts came, of \(expected.parts.count)")
         for (index, (part, whole)) in zip(played.parts, expected.parts).enumerated() {
@@ -85,18 +87,18 @@ struct CodingCase {
         }
     }
 
-    /// With which the load may fail; none where it is to finish.
+    /// The codes with which the load may fail; empty if it must finish.
     private static func codes(_ stop: GzipStop?) -> [LoadError.Code] {
         switch stop {
         case nil: []
         case .cut: [.truncated]
-        // zlib waits for two bytes of a header before it judges the first.
+        // zlib reads two bytes of a header before it checks the first.
         case .malformed: [.decodingFailed, .truncated]
         case .overLimit: [.limitExceeded]
         }
     }
 
-    /// The body in pieces, of which none is empty, of lengths that the seed scatters.
+    /// The body in nonempty pieces, whose pseudorandom lengths depend on the seed.
     private var pieces: [ArraySlice<UInt8>] {
         var (pieces, rest, state): ([ArraySlice<UInt8>], ArraySlice<UInt8>, UInt32) = ([], body[...], UInt32(seed))
         while !rest.isEmpty {

@@ -2,16 +2,17 @@
 
 import Portolan
 
-/// A `data:` URL, loaded in one of four ways: what the delegate hears is what ``DataReference`` says, or the start of it where the load is stopped.
+/// Loads a `data:` URL in one of four ways. The delegate must receive what ``DataReference`` expects, or the start of
+/// it if the load is stopped.
 ///
-/// The input's first byte says how, the others are the URL's text.
+/// The first byte of the input selects the way; the others are the text of the URL.
 struct DataCase {
     private enum Way: CaseIterable { case whole, head, paused, stopped }
 
     private let way: Way
     private let text: String
 
-    /// So many bytes of text, base64 too, are more than one piece of the handler's.
+    /// Text of this many bytes, also base64, exceeds one piece of the handler.
     private static let largeCount = 90_000
 
     init(_ input: [UInt8]) {
@@ -24,7 +25,7 @@ struct DataCase {
         text = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same with what follows the comma repeated until it is large.
+    /// Repeats the bytes behind the comma until the URL is large.
     private static func enlarged(_ bytes: [UInt8]) -> [UInt8] {
         guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")), comma + 1 < bytes.count else { return bytes }
         let unit = bytes[(comma + 1)...]
@@ -39,7 +40,7 @@ struct DataCase {
         return Loader(configuration: configuration)
     }()
 
-    func judge() throws(Finding) {
+    func check() throws(FuzzFinding) {
         guard let url = try? URLRecord(parsing: text), url.scheme == "data" else { return }
         let expected = DataReference(url.description)
         let client = PieceDelegate(answer: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? text.utf8.count % 5 : nil)
@@ -52,11 +53,11 @@ struct DataCase {
             try require(heard.count > count, "a resume brought nothing; \(heard.count) events came before it")
         }
         task.cancel()
-        try judge(client.heard, expected)
+        try check(client.heard, expected)
     }
 
-    private func judge(_ heard: PieceDelegate.Heard, _ expected: DataReference?) throws(Finding) {
-        if let disorder = heard.disorder { throw Finding(disorder) }
+    private func check(_ heard: PieceDelegate.Heard, _ expected: DataReference?) throws(FuzzFinding) {
+        if let disorder = heard.disorder { throw FuzzFinding(disorder) }
         if way == .stopped, case .failed(.cancelled)? = heard.end {
             let isStart = expected.map { heard.body.isStart(of: $0.body) } ?? false
             return try require(isStart, "the bytes before the stop are not the start of the body")
@@ -75,6 +76,6 @@ struct DataCase {
         let body = way == .head ? [] : expected.body
         if heard.body.count == body.count, heard.body.isStart(of: body) { return }
         let difference = zip(heard.body, body).enumerated().first { $1.0 != $1.1 }?.offset ?? min(heard.body.count, body.count)
-        throw Finding("of \(heard.body.count) bytes, where \(body.count) are right, that at \(difference) is the first wrong one")
+        throw FuzzFinding("of \(heard.body.count) bytes, where \(body.count) are right, that at \(difference) is the first wrong one")
     }
 }

@@ -37,5 +37,5 @@ struct Ending: Equatable {
 
     static let cancelled = Ending(code: .cancelled)
 
-    static func breach(of rule: ContractRule) -> Ending { Ending(code: .protocolViolation, rule: rule) }
+    static func violation(of rule: ContractRule) -> Ending { Ending(code: .protocolViolation, rule: rule) }
 }

@@ -26,7 +26,7 @@ extension EventPlay {
         }
         if isQueued { return true }
         guard let isDirect = model.gate.enter() else {
-            finding = finding ?? Finding("the delegate was told \(event), which nobody owed it; heard: \(heard)")
+            finding = finding ?? FuzzFinding("the delegate was told \(event), which nobody owed it; heard: \(heard)")
             return nil
         }
         return isDirect

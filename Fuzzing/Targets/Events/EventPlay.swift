@@ -2,29 +2,29 @@
 
 import Portolan
 
-/// Plays a script: all three parties of a load act from it, and a model follows.
-final class EventPlay: @unchecked Sendable {  // … because a case runs on one thread, from its start to its end
-    let traits: AttemptModel.Traits
+/// Plays a script: the three parties of a load act as it says, and a model follows.
+final class EventPlay: @unchecked Sendable {  // … because a case runs on a single thread
+    let traits: HandlerLoadModel.Traits
     let isQueued: Bool
     var source: ByteSource
     var model = TaskModel()
     var heard: [Heard] = []
-    private var breaches: [ContractRule] = []
+    private var violations: [ContractRule] = []
     private var task: LoadTask?
     private var loads: [PlayLoad] = []
-    /// Tells whether the registry has seen the end of each load.
-    private var retirement: Retirement?
-    /// The delegate's answers to the events that are with it, the innermost last.
+    /// Shows whether the registry has seen the end of each load.
+    private var retirement: HandlerDrain?
+    /// The delegate's return values for the events in delivery, the innermost last.
     var answers: [Flow] = []
     var depth = 0
-    var finding: Finding?
-    /// Jobs of the delegate's queue.
+    var finding: FuzzFinding?
+    /// The jobs of the delegate's queue.
     private var jobs: [@Sendable () -> Void] = []
-    /// What the delegate has not answered yet.
+    /// The decisions, challenges and body requests that the delegate has not responded to yet.
     var decisions: [(attempt: Int, request: Request, decide: @Sendable (RedirectDecision) -> Void)] = []
     var openChallenges: [(number: Int, challenge: AuthenticationChallenge)] = []
     var bodyQuestions: [@Sendable (Body?) -> Void] = []
-    /// How often each question of the handlers' was answered.
+    /// How many times each request of the handlers got a response.
     var replies: [Int] = []
 
     static let depthLimit = 3
@@ -32,17 +32,17 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
     init(_ input: [UInt8]) {
         source = ByteSource(input)
         let mode = source.next()
-        traits = AttemptModel.Traits(allowsParts: mode & 1 != 0, isBlocking: mode & 2 != 0, hasBody: mode & 4 == 0)
+        traits = HandlerLoadModel.Traits(allowsParts: mode & 1 != 0, isBlocking: mode & 2 != 0, hasBody: mode & 4 == 0)
         isQueued = mode & 8 != 0
     }
 
-    func run() throws(Finding) {
+    func run() throws(FuzzFinding) {
         var configuration = Loader.Configuration.default
         configuration.timeouts = Timeouts()
         configuration.redirects.limit = TaskModel.redirectLimit
         configuration.bufferLimit = 16
         configuration.logger = SilentLog.logger
-        configuration.breachObserver = { [self] rule, _ in breaches.append(rule) }
+        configuration.violationObserver = { [self] rule, _ in violations.append(rule) }
         let loader = Loader(configuration: configuration, registry: ProtocolRegistry())
         let registration = loader.handlers.register(PlayHandler(play: self))
         let queue = isQueued ? DeliveryQueue { [self] job in jobs.append(job) } : .immediate
@@ -58,14 +58,14 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
         model.cancel()
         task.cancel()
         try compare()
-        resume()  // an end that is no failure waits for it
+        resume()  // an end without a failure waits for this
         model.gate.isTelling = false
         try compare()
         retirement = loader.handlers.unregister(registration)
     }
 
-    /// Lets go of everything: no question may be left without an answer, and no load without its end.
-    func windUp() throws(Finding) {
+    /// Releases everything: each request must get its response, and each load its end.
+    func windUp() throws(FuzzFinding) {
         while !jobs.isEmpty { jobs.removeFirst()() }
         for answer in bodyQuestions { answer(nil) }
         (bodyQuestions, decisions, openChallenges) = ([], [], [])
@@ -124,19 +124,19 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
     private func emit(_ kind: EventKind, from index: Int) {
         let load = loads[index]
         let number = source.next(below: 16)
-        let verdict = model.judge(kind, of: index)
+        let verdict = model.check(kind, of: index)
         answers.append(.keepGoing)
         if verdict == .delivered, !expect(kind, of: index, number), kind.hasAnswer { answers[answers.count - 1] = .pause }
         let flow = load.call(kind, number)
         let answer = answers.removeLast()
         let expected: Flow? = verdict == .delivered ? model.delivered(kind, of: index, answer: answer) : kind.hasAnswer ? .stopped : nil
         guard let flow, let expected, flow != expected, !isQueued else { return }
-        finding = finding ?? Finding("load \(index) was answered \(flow) to \(kind), and \(expected) is right; heard: \(heard)")
+        finding = finding ?? FuzzFinding("load \(index) was answered \(flow) to \(kind), and \(expected) is right; heard: \(heard)")
     }
 
-    /// What the delegate hears of an event that passed the order.
+    /// Adds an event that passed the order to the model's deliveries.
     ///
-    /// - Returns: whether it, or nobody, hears it now; otherwise it waits.
+    /// - Returns: `false` if the event waits; `true` if the delegate receives it at once, or never.
     private func expect(_ kind: EventKind, of index: Int, _ number: Int) -> Bool {
         switch kind {
         case .interim: return model.gate.put(.interim, of: index)
@@ -177,7 +177,7 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
         case 1:
             model.declineLate(attempt)
             decide(.deliver)
-        default: withExtendedLifetime(decide) { model.follow(wasPutOff: attempt) }  // then let go of without an answer
+        default: withExtendedLifetime(decide) { model.follow(wasPutOff: attempt) }  // then released without a decision
         }
     }
 
@@ -188,13 +188,13 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
         challenge.answer(.continueWithout)
     }
 
-    private func compare() throws(Finding) {
+    private func compare() throws(FuzzFinding) {
         if isQueued { return }
         if let finding { throw finding }
         let gate = model.gate
         try require(heard == gate.heard, "the delegate heard \(heard), and should have heard \(gate.heard)")
         try require(!gate.owes, "the delegate heard \(heard), and nothing kept it from hearing \(gate.waiting.map(\.event))")
-        try require(breaches == model.breaches, "breaches of \(breaches) were reported, and \(model.breaches) are right")
+        try require(violations == model.violations, "breaches of \(violations) were reported, and \(model.violations) are right")
         try require(loads.count == model.launches, "\(loads.count) loads were made, and \(model.launches) are right")
         try require((task?.state == .ended) == model.isEnded, "the task is \(task?.state == .ended ? "" : "not ")over")
         for (index, load) in loads.enumerated() {
@@ -205,7 +205,7 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
         }
     }
 
-    // MARK: From the handler and its loads
+    // MARK: Calls from the handler and its loads
 
     func made(_ load: PlayLoad) {
         loads.append(load)
@@ -218,7 +218,7 @@ final class EventPlay: @unchecked Sendable {  // … because a case runs on one 
         model.startReturned()
     }
 
-    /// - Returns: the number of a question whose answer is to be noted.
+    /// - Returns: The number of a request whose response must be recorded.
     func asks() -> Int {
         replies.append(0)
         return replies.count - 1

@@ -2,21 +2,21 @@
 
 import Portolan
 
-/// A script of what a handler, its caller and its delegate do, played on one load of a real loader: what the delegate hears, what the handler is
-/// answered and told, and which rules are reported as broken is what ``TaskModel`` says.
+/// Plays a script of a handler, its caller and its delegate on one load of a real loader. The delegate's events, the
+/// handler's return values and calls, and the reported violations must match ``TaskModel``.
 ///
-/// The input's first byte says what the handler declares and where the delegate is called; each further one is a step, or an answer that a step
-/// needs. On a queue only the order is judged, for there the delegate hears of things later.
+/// The first byte of the input selects the handler's traits and the delegate's queue. Each further byte is a step, or a
+/// return value that a step needs. On a queue only the order is checked, because the delegate receives events later.
 enum EventsCase {
-    static func judge(_ input: [UInt8]) throws(Finding) {
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let play = EventPlay(input)
         try play.run()
         try play.windUp()
         try judgeOrder(play.heard, allowsParts: play.traits.allowsParts)
     }
 
-    /// The order of events as the contract draws it, whatever the model says.
-    private static func judgeOrder(_ events: [Heard], allowsParts: Bool) throws(Finding) {
+    /// Checks the order of events by the contract, independent of the model.
+    private static func judgeOrder(_ events: [Heard], allowsParts: Bool) throws(FuzzFinding) {
         var (hasResponse, hasTrailers) = (false, false)
         for (index, event) in events.enumerated() {
             let isRight: Bool
@@ -35,6 +35,6 @@ enum EventsCase {
             }
             try require(isRight, "\(event) is out of order after \(events[..<index])")
         }
-        guard case .end? = events.last else { throw Finding("the load never ended; the delegate heard \(events)") }
+        guard case .end? = events.last else { throw FuzzFinding("the load never ended; the delegate heard \(events)") }
     }
 }

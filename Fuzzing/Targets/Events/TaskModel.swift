@@ -2,32 +2,33 @@
 
 import Portolan
 
-/// What the contract says of a whole load, through its attempts: what the delegate hears, and which breaches are reported.
+/// Models the contract for a whole load with its handler loads: the events that the delegate receives, and the reported
+/// violations.
 struct TaskModel {
     var gate = GateModel()
-    private(set) var breaches: [ContractRule] = []
-    /// One for each load that the handler was asked for.
-    var attempts: [AttemptModel] = []
+    private(set) var violations: [ContractRule] = []
+    /// One for each load that the handler made.
+    var attempts: [HandlerLoadModel] = []
     private(set) var launches = 1
     private(set) var isEnded = false
     private(set) var isSuspended = false
-    /// A load is inside its start: a redirect that is followed waits until that returns.
+    /// Whether a load is inside its start; a followed redirect waits until the start returns.
     private var isLaunching = false
     private var successorWaits = false
-    /// Someone ends the load: no redirect is followed any more.
+    /// Whether the load is being ended, so that no further redirect is followed.
     private var isEnding = false
     private var redirects = 0
-    /// The number of the challenge that waits for an answer.
+    /// The number of the challenge without a response.
     private var waitingChallenge: Int?
 
     static let redirectLimit = 3
 
     var current: Int { attempts.count - 1 }
 
-    // MARK: Attempts
+    // MARK: Handler loads
 
-    mutating func made(_ traits: AttemptModel.Traits) {
-        attempts.append(AttemptModel(traits: traits, isSuspended: isSuspended))
+    mutating func made(_ traits: HandlerLoadModel.Traits) {
+        attempts.append(HandlerLoadModel(traits: traits, isSuspended: isSuspended))
     }
 
     mutating func started() {
@@ -43,20 +44,20 @@ struct TaskModel {
 
     // MARK: Events
 
-    /// Judges an event of an attempt's, and notes what follows at once.
-    mutating func judge(_ event: EventKind, of attempt: Int) -> AttemptModel.Verdict {
-        let verdict = attempts[attempt].judge(event)
+    /// Decides about an event of a handler load, and records the immediate consequences.
+    mutating func check(_ event: EventKind, of attempt: Int) -> HandlerLoadModel.Verdict {
+        let verdict = attempts[attempt].check(event)
         switch verdict {
         case .delivered, .dropped: break
-        case .lateBreach(let rule): breaches.append(rule)
-        case .breach(let rule):
-            breaches.append(rule)
-            if attempts[attempt].owedEnd == nil { end(.breach(of: rule)) } else { isEnding = true }
+        case .lateViolation(let rule): violations.append(rule)
+        case .violation(let rule):
+            violations.append(rule)
+            if attempts[attempt].owedEnd == nil { end(.violation(of: rule)) } else { isEnding = true }
         }
         return verdict
     }
 
-    /// What a redirect that passed the order is worth: whether the delegate is asked.
+    /// Counts a redirect that passed the order, and returns whether the delegate decides about it.
     mutating func countRedirect(of attempt: Int) -> Bool {
         redirects += 1
         guard redirects > Self.redirectLimit else { return true }
@@ -65,25 +66,25 @@ struct TaskModel {
         return false
     }
 
-    /// An event that is being delivered breaks the rule that the length is kept.
+    /// An event in delivery violates the rule about the length.
     mutating func breakOff(_ attempt: Int) {
-        breaches.append(.lengthIsKept)
-        _ = attempts[attempt].end(.breach(of: .lengthIsKept))
+        violations.append(.lengthIsKept)
+        _ = attempts[attempt].end(.violation(of: .lengthIsKept))
     }
 
-    /// The client has returned from an event.
+    /// Called when the client returns from an event.
     ///
-    /// - Returns: what it answers.
+    /// - Returns: The client's return value.
     mutating func delivered(_ event: EventKind, of attempt: Int, answer: Flow) -> Flow {
         let (flow, ending) = attempts[attempt].delivered(event, answer: answer)
         if let ending {
-            if ending.rule == .eventsAreSerial { breaches.append(.eventsAreSerial) }
+            if ending.rule == .eventsAreSerial { violations.append(.eventsAreSerial) }
             end(ending)
         }
         return flow
     }
 
-    /// The load is over: the delegate hears it once.
+    /// Ends the load; the delegate receives the end once.
     mutating func end(_ ending: Ending?) {
         guard !isEnded else { return }
         isEnded = true
@@ -106,23 +107,23 @@ struct TaskModel {
         if !isEnded { attempts[current].suspend() }
     }
 
-    /// The caller resumes: what waits for the delegate is told next.
+    /// The caller resumes the task, and waiting events are delivered next.
     ///
-    /// - Returns: whether the reader wants more after that, whatever it answers.
+    /// - Returns: Whether the reader then requests more, independent of its return values.
     mutating func unsuspend() -> Bool {
         isSuspended = false
         if !isEnded { attempts[current].unsuspend() }
         return !gate.release()
     }
 
-    /// The reader wants more.
+    /// The reader requests more.
     mutating func readMore() {
         if !isEnded { attempts[current].resume() }
     }
 
     // MARK: Redirects
 
-    /// - Parameter wasPutOff: the answer to the handler was "pause".
+    /// - Parameter wasPutOff: the handler load that got the return value "pause".
     mutating func follow(wasPutOff attempt: Int?) {
         let isFollowed = !isEnding && !isEnded
         if let attempt, !isEnded { attempts[attempt].takeLate() }
@@ -142,7 +143,7 @@ struct TaskModel {
         if waitingChallenge == number { waitingChallenge = nil }
     }
 
-    /// - Returns: whether the delegate hears of it.
+    /// - Returns: Whether the delegate receives the withdrawal.
     mutating func challengeIsWithdrawn(_ number: Int) -> Bool {
         defer { challengeWasAnswered(number) }
         return waitingChallenge == number

@@ -2,9 +2,10 @@
 
 import Portolan
 
-/// A gzip file behind `gzip:`, through the plugin's library: what it delivers is what ``GzipReference`` finds, or the start of it and a failure.
+/// Loads a gzip file behind `gzip:` with the plugin's library. The result must match ``GzipReference``, or be the start
+/// of it with a failure.
 ///
-/// The input's first byte says how it is loaded, the second in which pieces the file comes; the others are the file.
+/// The first byte of the input selects how the file is loaded, the second its pieces; the others are the file.
 struct GzipCase {
     private enum Way: CaseIterable { case whole, paused, stopped, broken }
 
@@ -22,8 +23,8 @@ struct GzipCase {
         file = source.takeRest()
     }
 
-    func judge() throws(Finding) {
-        let bench = try GzipBench.of(isSmall: isSmall)
+    func check() throws(FuzzFinding) {
+        let bench = try GzipFixture.of(isSmall: isSmall)
         let expected = GzipReference(file, limit: bench.limit)
         let record = PieceDelegate(answer: way == .paused ? .pause : .keepGoing, stopsAt: way == .stopped ? Int(seed % 4) : nil)
         let delegate = PausingDelegate(record: record)
@@ -37,12 +38,12 @@ struct GzipCase {
             if record.heard.hasEnded { break }
             task.resume()
         }
-        try judge(record.heard, expected, limit: bench.limit)
+        try check(record.heard, expected, limit: bench.limit)
     }
 
-    private func judge(_ heard: PieceDelegate.Heard, _ expected: GzipReference, limit: Int) throws(Finding) {
-        if let disorder = heard.disorder { throw Finding(disorder) }
-        guard let end = heard.end else { throw Finding("the load has no end") }
+    private func check(_ heard: PieceDelegate.Heard, _ expected: GzipReference, limit: Int) throws(FuzzFinding) {
+        if let disorder = heard.disorder { throw FuzzFinding(disorder) }
+        guard let end = heard.end else { throw FuzzFinding("the load has no end") }
         try require(heard.body.count <= limit, "\(heard.body.count) bytes came, and the limit is \(limit)")
         try require(
             heard.body.isStart(of: expected.body),
@@ -54,25 +55,25 @@ struct GzipCase {
             return try require(heard.body.count == expected.body.count, "\(heard.body.count) bytes came, of \(expected.body.count)")
         }
         guard case .failed(let code) = end, codes.contains(code) else {
-            throw Finding("the file is \(expected.stop.map { "\($0)" } ?? "sound"), loaded \(way), and the load ended with \(end)")
+            throw FuzzFinding("the file is \(expected.stop.map { "\($0)" } ?? "sound"), loaded \(way), and the load ended with \(end)")
         }
     }
 
-    /// With which the load may fail; none where it is to finish.
+    /// The codes with which the load may fail; empty if it must finish.
     private func codes(_ stop: GzipStop?) -> [LoadError.Code] {
         let isBroken = way == .broken
         switch stop {
         case nil: return isBroken ? [.connectionLost] : []
         case .cut: return [isBroken ? .connectionLost : .truncated]
-        // zlib waits for two bytes of a header before it judges the first.
+        // zlib reads two bytes of a header before it checks the first.
         case .malformed: return isBroken ? [.decodingFailed, .connectionLost] : [.decodingFailed, .truncated]
         case .overLimit: return isBroken ? [.limitExceeded, .connectionLost] : [.limitExceeded]
         }
     }
 
-    // MARK: The inner load
+    // MARK: Inner load
 
-    /// The file in pieces, of which none is empty: all alike, or of lengths that the seed scatters.
+    /// The file in nonempty pieces, of the same length or of pseudorandom lengths that depend on the seed.
     private var pieces: [[UInt8]] {
         var (pieces, rest, state): ([[UInt8]], ArraySlice<UInt8>, UInt32) = ([], file[...], UInt32(seed))
         while !rest.isEmpty {

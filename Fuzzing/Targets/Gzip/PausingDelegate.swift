@@ -13,7 +13,7 @@ final class PausingDelegate: LoadDelegate {
     }
 
     /// Waits for the next pause, or for the end; throws where neither comes.
-    func wait() throws(Finding) {
+    func wait() throws(FuzzFinding) {
         let isHere = news.wait(timeout: .now() + .seconds(20)) == .success
         try require(isHere, "the load came to rest: neither data nor an end in 20 s")
     }

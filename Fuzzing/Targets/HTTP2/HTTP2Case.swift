@@ -4,15 +4,15 @@ import HTTPTypes
 import Portolan
 @_spi(Fuzzing) import PortolanHTTP
 
-/// Requests on one HTTP/2 connection, and all that its server sends.
+/// Tests requests on one HTTP/2 connection with all the bytes that the server sends.
 ///
-/// Three bytes say how (``HTTP2Plan``); what follows is the server's bytes, or an ``HTTP2Script`` for them.
+/// Three bytes select the options (``HTTP2Plan``). The rest are the server's bytes, or an ``HTTP2Script`` for them.
 struct HTTP2Case {
     private let plan: HTTP2Plan
     private let bytes: [UInt8]
     private let seed: UInt8
 
-    init(_ input: [UInt8]) throws(Finding) {
+    init(_ input: [UInt8]) throws(FuzzFinding) {
         var source = ByteSource(input)
         let mode = source.next()
         seed = source.next()
@@ -21,47 +21,47 @@ struct HTTP2Case {
         bytes = greeting + (mode & 1 == 0 ? HTTP2Script(&source).bytes : source.takeRest())
     }
 
-    func judge() throws(Finding) {
+    func check() throws(FuzzFinding) {
         let whole = try HTTP2Run([bytes[...]], plan)
         let reference = HTTP2Reference(
             bytes, methods: plan.requests.map(\.method), limits: plan.configuration.limits, stopped: plan.stopped)
-        try judge(whole, reference, "read whole")
+        try check(whole, reference, "read whole")
         let scattered = try HTTP2Run(pieces(seed), plan)
-        try judge(scattered, reference, "read in pieces by \(seed)")
+        try check(scattered, reference, "read in pieces by \(seed)")
         if !reference.dependsOnTiming { try compare(scattered, whole, "in pieces by \(seed)") }
         guard bytes.count <= 2048 else { return }
         let single = try HTTP2Run(bytes.indices.map { bytes[$0...$0] }, plan)
-        try judge(single, reference, "read byte by byte")
+        try check(single, reference, "read byte by byte")
         if !reference.dependsOnTiming { try compare(single, whole, "byte by byte") }
     }
 
-    private func compare(_ run: HTTP2Run, _ whole: HTTP2Run, _ how: String) throws(Finding) {
+    private func compare(_ run: HTTP2Run, _ whole: HTTP2Run, _ how: String) throws(FuzzFinding) {
         for (number, answer) in run.answers.enumerated() where !answer.isSame(as: whole.answers[number]) {
-            throw Finding("load \(number): read \(how) it is \(answer), and whole \(whole.answers[number])")
+            throw FuzzFinding("load \(number): read \(how) it is \(answer), and whole \(whole.answers[number])")
         }
     }
 
-    private func judge(_ run: HTTP2Run, _ reference: HTTP2Reference, _ how: String) throws(Finding) {
+    private func check(_ run: HTTP2Run, _ reference: HTTP2Reference, _ how: String) throws(FuzzFinding) {
         for (number, answer) in run.answers.enumerated() {
             let stream = reference.streams[number]
-            do throws(Finding) {
-                try judge(answer, stream)
+            do throws(FuzzFinding) {
+                try check(answer, stream)
                 let expected = stream.atEnd
                 if reference.isSound, number != plan.cancelled, !run.stopped[number] {
                     try require(answer.isSame(as: expected), "it is \(answer), and means \(expected)")
                     try require(answer.body.isStart(of: expected.body) || expected.end != .finished, "its body is not the stream's")
                 }
             } catch {
-                throw Finding("load \(number), \(how): \(error)")
+                throw FuzzFinding("load \(number), \(how): \(error)")
             }
         }
         let earned = 1000 + reference.earned + 4 * plan.requests.count + plan.bodyBytes / 32 + 64
         try require(!run.wasOpen || reference.idleFrames <= earned, "a flood of \(reference.idleFrames) frames was read, \(how)")
-        try judge(output: run.output, reference)
+        try check(output: run.output, reference)
     }
 
-    /// What has to hold whatever the server sends.
-    private func judge(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(Finding) {
+    /// Checks what must hold for any bytes from the server.
+    private func check(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
         let seen = answer.interim + (answer.status.map { [$0] } ?? [])
         try require(seen.count <= stream.heads.count, "there are more heads than sections")
         for (index, status) in seen.enumerated() {
@@ -82,20 +82,20 @@ struct HTTP2Case {
         try judgeFate(answer, stream)
     }
 
-    /// A request may be sent again only where the server can't have begun to answer it.
-    private func judgeFate(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(Finding) {
-        guard case .failed(_, let fate)? = answer.end, fate != .seen else { return }
-        try require(answer.interim.isEmpty && answer.status == nil, "its answer had begun, and its fate is \(fate)")
-        switch fate {
+    /// Checks that a request is sent again only if the server cannot have begun to process it.
+    private func judgeFate(_ answer: HTTP2Answer, _ stream: HTTP2StreamReference) throws(FuzzFinding) {
+        guard case .failed(_, let eligibility)? = answer.end, eligibility != .seen else { return }
+        try require(answer.interim.isEmpty && answer.status == nil, "its answer had begun, and its fate is \(eligibility)")
+        switch eligibility {
         case .seen, .unanswered: break
         case .refused: try require(stream.resets.contains(7), "it was refused without RST_STREAM")
         case .needsHTTP1: try require(stream.resets.contains(13), "it is to go over HTTP/1.1 without RST_STREAM")
-        case .passedOver: try require(stream.isAboveGoAway, "it was passed over without GOAWAY")
+        case .notProcessed: try require(stream.isAboveGoAway, "it was passed over without GOAWAY")
         }
     }
 
-    /// What the client sends is whole frames, and not many for what it received.
-    private func judge(output: [UInt8], _ reference: HTTP2Reference) throws(Finding) {
+    /// Checks that the client's output consists of whole frames, and of few in relation to its input.
+    private func check(output: [UInt8], _ reference: HTTP2Reference) throws(FuzzFinding) {
         var rest = output.dropFirst(24)
         var (frames, content) = (0, 0)
         while rest.count >= 9 {
@@ -111,7 +111,7 @@ struct HTTP2Case {
         try require(frames <= 3 * reference.frameCount + 4 * plan.requests.count + 16, "\(frames) frames answer \(reference.frameCount)")
     }
 
-    /// Pieces of lengths that the seed scatters.
+    /// Divides the bytes into pieces of pseudorandom lengths that depend on the seed.
     private func pieces(_ seed: UInt8) -> [ArraySlice<UInt8>] {
         var (pieces, rest, state): ([ArraySlice<UInt8>], ArraySlice<UInt8>, UInt32) = ([], bytes[...], UInt32(seed))
         while !rest.isEmpty {
@@ -124,10 +124,11 @@ struct HTTP2Case {
     }
 }
 
-/// The requests of a case, and how the client behaves.
+/// The requests of a case, and the behavior of the client.
 ///
-/// Of the first byte: 1: bytes instead of a script; 2: without the server's settings in front; 4: small limits; 8: each event pauses; 16: the
-/// client's bytes do not leave; 32: one load is stopped, or cancelled; 64: half a minute passes before the end.
+/// Bits of the first byte: 1: bytes instead of a script; 2: no server settings at the start; 4: small limits; 8: each
+/// event pauses; 16: the client's output is blocked; 32: one load is stopped or cancelled; 64: half a minute passes
+/// before the end.
 struct HTTP2Plan {
     let requests: [Request]
     let configuration: HTTPConfiguration
@@ -138,14 +139,14 @@ struct HTTP2Plan {
     private(set) var cancelled: Int?
     let bodyBytes: Int
 
-    init(_ mode: UInt8, _ seed: UInt8, _ kinds: UInt8) throws(Finding) {
+    init(_ mode: UInt8, _ seed: UInt8, _ kinds: UInt8) throws(FuzzFinding) {
         var configuration = HTTPConfiguration()
         if mode & 4 != 0 { configuration.limits = Self.small }
         self.configuration = configuration
         do throws(LoadError) {
             requests = try (0...(kinds & 3)).map { number throws(LoadError) in try Self.request(kinds >> (2 + number) & 3) }
         } catch {
-            throw Finding("a request can't be made: \(error)")
+            throw FuzzFinding("a request can't be made: \(error)")
         }
         bodyBytes = requests.reduce(0) { $0 + Int($1.body?.length ?? 0) }
         (pauses, blocksOutput, waits) = (mode & 8 != 0, mode & 16 != 0, mode & 64 != 0)

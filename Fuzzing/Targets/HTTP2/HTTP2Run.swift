@@ -4,14 +4,14 @@ import HTTPTypes
 import Portolan
 @_spi(Fuzzing) import PortolanHTTP
 
-/// What the loads of one case receive.
-final class HTTP2Journal {
+/// Records the events of the loads of one case.
+final class HTTP2EventLog {
     struct Entry {
         var answer = HTTP2Answer()
         var sentBytes = 0
         var isSent = false
         var isStopped = false
-        /// The first thing that the order of events does not allow.
+        /// The first violation of the event order.
         var disorder: String?
     }
 
@@ -44,7 +44,7 @@ final class HTTP2Journal {
             }
         case .data(let bytes): entries[number].answer.body += bytes
         case .end(let trailers): (entries[number].answer.end, entries[number].answer.trailers) = (.finished, trailers)
-        case .failed(let error, let fate): entries[number].answer.end = .failed(error.code, fate)
+        case .failed(let error, let eligibility): entries[number].answer.end = .failed(error.code, eligibility)
         }
         return pauses ? .pause : .keepGoing
     }
@@ -68,16 +68,16 @@ final class HTTP2Journal {
     }
 }
 
-/// A connection that receives bytes in one way, and what came of it.
+/// The run of one connection with one division into pieces, and its results.
 struct HTTP2Run {
     let answers: [HTTP2Answer]
     let stopped: [Bool]
     let output: [UInt8]
-    /// Whether the client had not closed the connection before the server did.
+    /// Whether the client left the connection open until the server closed it.
     let wasOpen: Bool
 
-    init(_ pieces: [ArraySlice<UInt8>], _ plan: HTTP2Plan) throws(Finding) {
-        let journal = HTTP2Journal(
+    init(_ pieces: [ArraySlice<UInt8>], _ plan: HTTP2Plan) throws(FuzzFinding) {
+        let journal = HTTP2EventLog(
             bodyLengths: plan.requests.map { Int($0.body?.length ?? 0) }, stopped: plan.stopped, pauses: plan.pauses)
         let remains: () -> Bool
         do throws(LoadError) {
@@ -100,19 +100,19 @@ struct HTTP2Run {
             output = connection.output
             remains = connection.remains
         } catch {
-            throw Finding("a request can't be sent: \(error)")
+            throw FuzzFinding("a request can't be sent: \(error)")
         }
         answers = journal.entries.map(\.answer)
         stopped = journal.entries.map(\.isStopped)
         for (number, entry) in journal.entries.enumerated() {
-            if let disorder = entry.disorder { throw Finding("load \(number): \(disorder)") }
+            if let disorder = entry.disorder { throw FuzzFinding("load \(number): \(disorder)") }
             try require(entry.answer.end != nil || entry.isStopped, "load \(number) did not end")
         }
         try require(!remains(), "something of the connection is still there")
     }
 
-    /// Until nothing happens any more.
-    private static func resumeAll(_ connection: InMemoryHTTP2, _ plan: HTTP2Plan, _ journal: HTTP2Journal) {
+    /// Resumes all loads until there are no further events.
+    private static func resumeAll(_ connection: InMemoryHTTP2, _ plan: HTTP2Plan, _ journal: HTTP2EventLog) {
         var count = -1
         while count != journal.eventCount {
             count = journal.eventCount

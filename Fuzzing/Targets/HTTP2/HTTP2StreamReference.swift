@@ -41,29 +41,29 @@ struct HTTP2StreamReference {
 
     mutating func begin() { hasBegun = true }
 
-    private mutating func fail(_ code: LoadError.Code, fate: InMemoryHTTP2.Fate = .seen) {
+    private mutating func fail(_ code: LoadError.Code, eligibility: InMemoryHTTP2.Eligibility = .seen) {
         guard place != .over else { return }
         place = .over
-        answer.end = .failed(code, hasBegun ? .seen : fate)
+        answer.end = .failed(code, hasBegun ? .seen : eligibility)
     }
 
     /// The connection ends.
     var atEnd: HTTP2Answer {
         var stream = self
-        stream.fail(.connectionLost, fate: .unanswered)
+        stream.fail(.connectionLost, eligibility: .unanswered)
         return stream.answer
     }
 
     mutating func takeReset(_ code: UInt32) {
         resets.append(code)
         isOpenForServer = false
-        fail(.connectionLost, fate: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .seen)
+        fail(.connectionLost, eligibility: code == 7 ? .refused : code == 13 ? .needsHTTP1 : .seen)
     }
 
     mutating func takeGoAway() {
         isAboveGoAway = true
         isOpenForServer = false
-        fail(.connectionLost, fate: .passedOver)
+        fail(.connectionLost, eligibility: .notProcessed)
     }
 
     mutating func takeData(_ frame: HTTP2FrameReference) {
@@ -157,7 +157,7 @@ struct HTTP2StreamReference {
 struct HTTP2Answer: Equatable {
     enum End: Equatable {
         case finished
-        case failed(LoadError.Code, InMemoryHTTP2.Fate)
+        case failed(LoadError.Code, InMemoryHTTP2.Eligibility)
     }
 
     var interim: [Int] = []

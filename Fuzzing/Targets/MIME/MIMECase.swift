@@ -2,18 +2,19 @@
 
 import Portolan
 
-/// A MIME type as text and as bytes: parsed as the reference parses it, made of legal parts only, and unchanged by serialising and parsing again.
+/// Parses a MIME type from text and from bytes. The result must match the reference, contain only valid parts, and not
+/// change by serialising and parsing.
 enum MIMECase {
-    static func judge(_ input: [UInt8]) throws(Finding) {
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let text = String(decoding: input, as: UTF8.self)
-        try judge(MIMEType(parsing: text), of: text)
-        // Bytes are ISO-8859-1.
+        try check(MIMEType(parsing: text), of: text)
+        // Bytes represent ISO-8859-1.
         var scalars = String.UnicodeScalarView()
         for byte in input { scalars.append(Unicode.Scalar(byte)) }
-        try judge(MIMEType(parsing: input.span), of: String(scalars))
+        try check(MIMEType(parsing: input.span), of: String(scalars))
     }
 
-    private static func judge(_ type: MIMEType?, of text: String) throws(Finding) {
+    private static func check(_ type: MIMEType?, of text: String) throws(FuzzFinding) {
         let parsed = type.map { MIMEReference(type: $0) }
         let expected = MIMEReference(parsing: text)
         try require(
@@ -25,7 +26,7 @@ enum MIMECase {
         try require(again == type, "\(text.debugDescription) serialises as \(type.description.debugDescription), which is another type")
     }
 
-    private static func judgeParts(of type: MIMEType, _ text: String) throws(Finding) {
+    private static func judgeParts(of type: MIMEType, _ text: String) throws(FuzzFinding) {
         try require("\(type.type)/\(type.subtype)" == type.essence, "type and subtype of \(text.debugDescription) are not its essence")
         try require(type.essence == type.essence.lowercased(), "the essence of \(text.debugDescription) is not in lower case")
         let names = Set(type.parameters.map(\.name))

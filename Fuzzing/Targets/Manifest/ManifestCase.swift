@@ -2,33 +2,34 @@
 
 import Portolan
 
-/// A manifest: refused at a place that lies in it, on one line, or read; then its values keep the rules, and written as plain JSON it is the same.
+/// Parses a manifest. Either it is rejected with a position inside the file and a message of one line, or its values
+/// follow the rules, and the manifest does not change when it is written as plain JSON and parsed again.
 enum ManifestCase {
     private static let path = "fuzz.plugin.json"
 
-    static func judge(_ input: [UInt8]) throws(Finding) {
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let manifest: PluginManifest
         do throws(PluginProblem) {
             manifest = try PluginManifest(parsing: input, path: path)
         } catch {
-            return try judge(error, of: input)
+            return try check(error, of: input)
         }
-        try judge(manifest)
-        // A binding is read and judged, and not written again.
+        try check(manifest)
+        // A binding is parsed and validated, but not written.
         guard !manifest.bindsLibrary else { return }
-        let text = ManifestText(manifest).text
+        let text = ManifestGenerator(manifest).text
         for bytes in [Array(text.utf8), Array("/* before */ \(text) // after".utf8), Array("\u{FEFF}\t\(text)\r\n".utf8)] {
             let again: PluginManifest
             do throws(PluginProblem) {
                 again = try PluginManifest(parsing: bytes, path: path)
             } catch {
-                throw Finding("what was read is refused when it is written again, \(error): \(String(decoding: bytes, as: UTF8.self))")
+                throw FuzzFinding("what was read is refused when it is written again, \(error): \(String(decoding: bytes, as: UTF8.self))")
             }
             try require(again == manifest, "what was read is another manifest when it is written again: \(text)")
         }
     }
 
-    private static func judge(_ problem: PluginProblem, of input: [UInt8]) throws(Finding) {
+    private static func check(_ problem: PluginProblem, of input: [UInt8]) throws(FuzzFinding) {
         let text = problem.description
         try require(
             !text.unicodeScalars.contains { $0.properties.generalCategory == .control }, "the refusal has control characters: \(text)")
@@ -39,7 +40,7 @@ enum ManifestCase {
         try require((1...lines).contains(line) && (1...input.count + 1).contains(column), "the refusal's place is not in the file: \(text)")
     }
 
-    private static func judge(_ manifest: PluginManifest) throws(Finding) {
+    private static func check(_ manifest: PluginManifest) throws(FuzzFinding) {
         let labels = manifest.identifier.split(separator: ".", omittingEmptySubsequences: false)
         try require(labels.count > 1 && labels.allSatisfy { !$0.isEmpty }, "\(manifest.identifier.debugDescription) is no reverse DNS name")
         let version = manifest.version
@@ -65,13 +66,13 @@ enum ManifestCase {
         let names = manifest.settings.map(\.name)
         try require(
             names == names.sorted() && Set(names).count == names.count, "the settings \(names) are out of order, or one comes twice")
-        for setting in manifest.settings { try judge(setting) }
+        for setting in manifest.settings { try check(setting) }
         for load in manifest.conformance?.loads ?? [] {
             try require((try? URLRecord(parsing: load.url)) != nil, "\(load.url.debugDescription) is no URL")
         }
     }
 
-    private static func judge(_ setting: PluginSetting) throws(Finding) {
+    private static func check(_ setting: PluginSetting) throws(FuzzFinding) {
         let (low, high) = (setting.minimum ?? -.infinity, setting.maximum ?? .infinity)
         try require(low <= high, "the setting '\(setting.name)' allows no value")
         let isRight =

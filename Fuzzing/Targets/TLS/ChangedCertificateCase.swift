@@ -3,10 +3,11 @@
 import Portolan
 @_spi(Fuzzing) import PortolanTransport
 
-/// A certificate whose bytes are changed, read by the client, and shown by a server.
+/// Changes the bytes of a certificate, which the client parses and a server presents.
 ///
-/// Of the first byte: 4: TLS 1.2. A byte for the certificate, one for OpenSSL's finding, and one that is odd where the server shows the
-/// certificate also if it can't be read. Each change is a byte for its kind, two for the place, and what the kind needs.
+/// Bit 4 of the first byte selects TLS 1.2. There is one byte for the certificate, and one for OpenSSL's verification
+/// result. A further byte, if odd, makes the server present the certificate even if it is unreadable. Each change is a
+/// byte for its kind, two for the position, and the data of the kind.
 struct ChangedCertificateCase {
     private let der: [UInt8]
     private let isTLS12: Bool
@@ -33,13 +34,13 @@ struct ChangedCertificateCase {
         self.der = der
     }
 
-    func judge() throws(Finding) {
-        try CertificateJudge.judge(der, code: code)
+    func check() throws(FuzzFinding) {
+        try CertificateOracle.check(der, code: code)
         guard ServerCertificate(der: der) != nil || seed & 1 != 0 else { return }
         try shake()
     }
 
-    private func shake() throws(Finding) {
+    private func shake() throws(FuzzFinding) {
         let remains: () -> Bool
         do {
             let run = try TLSRun(TLSClients.context(), .performDefault, isLate: false, seed: nil)
@@ -59,13 +60,13 @@ struct ChangedCertificateCase {
     }
 }
 
-/// What holds for each certificate, whatever is in it.
-enum CertificateJudge {
+/// Checks properties that every certificate has.
+enum CertificateOracle {
     static let hosts = [
         "fuzz.example", "FUZZ.example.", "a.wild.example", "wild.example", "a.b.wild.example", "192.0.2.1", "2001:db8::1", "example", "",
     ]
 
-    static func judge(_ der: [UInt8], code: Int32) throws(Finding) {
+    static func check(_ der: [UInt8], code: Int32) throws(FuzzFinding) {
         guard let certificate = ServerCertificate(der: der) else {
             let error = CertificateReading.error(of: [der], host: hosts[0], finding: nil, now: 0)
             return try require(error != nil, "nothing speaks against a certificate that can't be read")
@@ -73,7 +74,7 @@ enum CertificateJudge {
         try require(ServerCertificate(der: der) == certificate, "read again it is another")
         for text in [certificate.subject, certificate.issuer] + certificate.names {
             try require(text.unicodeScalars.count <= 65, "a name has \(text.unicodeScalars.count) characters")
-            if !text.isEmpty { try TLSRun.judge(message: text) }
+            if !text.isEmpty { try TLSRun.check(message: text) }
         }
         for host in hosts {
             let isNamed = CertificateReading.isNamed(host, by: certificate)
@@ -85,14 +86,14 @@ enum CertificateJudge {
             let chain = [der, TLSCertificates.intermediate, TLSCertificates.root]
             for depth in 0..<4 {
                 guard let error = CertificateReading.error(of: chain, host: host, finding: (code, depth), now: 1_700_000_000) else {
-                    throw Finding("nothing speaks against a chain that OpenSSL does not verify")
+                    throw FuzzFinding("nothing speaks against a chain that OpenSSL does not verify")
                 }
-                try TLSRun.judge(message: error.message)
+                try TLSRun.check(message: error.message)
             }
         }
     }
 
-    /// Whether a host's name, or the pattern for it, is anywhere in the bytes.
+    /// Whether the host's name or its pattern occurs anywhere in the bytes.
     private static func isThere(_ host: String, in der: [UInt8]) -> Bool {
         switch host {
         case "192.0.2.1": return contains(der, [192, 0, 2, 1])

@@ -2,10 +2,11 @@
 
 @_spi(Fuzzing) import PortolanTransport
 
-/// A server that sends any bytes.
+/// Tests a server that sends any bytes.
 ///
-/// Of the first byte: 4: the client speaks TLS 1.2 at most; 8: a ServerHello repeats the client's session ID, which no input can know;
-/// 16: answers come late. A byte for the answers and one for the pieces follow.
+/// Bits of the first byte: 4: the client offers at most TLS 1.2; 8: a ServerHello repeats the client's session ID,
+/// which no input can know; 16: challenge responses come late. A byte for the challenge responses and one for the
+/// pieces follow.
 struct RawRecordsCase {
     private let mode: UInt8
     private let answer: TLSAnswer
@@ -19,13 +20,13 @@ struct RawRecordsCase {
         bytes = source.takeRest()
     }
 
-    func judge() throws(Finding) {
+    func check() throws(FuzzFinding) {
         let whole = try run(nil)
         let scattered = try run(seed)
         try require(whole == scattered, "in pieces by \(seed) it is \(scattered), and whole \(whole)")
     }
 
-    private func run(_ seed: UInt8?) throws(Finding) -> TLSRun.Outcome {
+    private func run(_ seed: UInt8?) throws(FuzzFinding) -> TLSRun.Outcome {
         let remains: () -> Bool
         let outcome: TLSRun.Outcome
         do {
@@ -41,7 +42,8 @@ struct RawRecordsCase {
         return outcome
     }
 
-    /// - Parameter hello: the record of the ClientHello. Its session ID is at the same place as a ServerHello's (RFC 8446 §4.1.2, §4.1.3).
+    /// - Parameter hello: the record of the ClientHello. Its session ID has the same position as that of a ServerHello
+    ///   (RFC 8446 §4.1.2, §4.1.3).
     private func answering(_ hello: [UInt8]) -> [UInt8] {
         let place = 44..<76
         guard mode & 8 != 0, bytes.count >= place.upperBound, hello.count >= place.upperBound, bytes[0] == 22, bytes[5] == 2,

@@ -3,10 +3,11 @@
 import Portolan
 @_spi(Fuzzing) import PortolanTransport
 
-/// A whole connection with a server of OpenSSL's, whose records are changed on their way by a ``RecordScript``.
+/// Tests a complete connection with an OpenSSL server, whose records a ``RecordScript`` changes in transit.
 ///
-/// Of the first byte: 4: TLS 1.2; 8: the server asks for a certificate; 16: it gives tickets; 32: a session is resumed; 64: the client has
-/// a certificate; 128: answers come late. Three bytes follow: for the certificate and the answers, for the pieces, for the server's steps.
+/// Bits of the first byte: 4: TLS 1.2; 8: the server requests a certificate; 16: it issues tickets; 32: a session is
+/// resumed; 64: the client has a certificate; 128: challenge responses come late. Three bytes follow: for the
+/// certificate and the challenge responses, for the pieces, and for the server's steps.
 struct TLSCase {
     private var settings = TLSServerSettings()
     private let resumes: Bool
@@ -33,8 +34,8 @@ struct TLSCase {
         script = RecordScript(&source)
     }
 
-    /// Of the byte: 3: the number of writes; 4: a large write behind them; 8: a KeyUpdate, or in TLS 1.2 a HelloRequest; 16: a further
-    /// ticket; 32: close_notify at the end; 64: the KeyUpdate asks for the client's.
+    /// Bits of the byte: 3: the number of writes; 4: a large write after them; 8: a KeyUpdate, or in TLS 1.2 a
+    /// HelloRequest; 16: another ticket; 32: close_notify at the end; 64: the KeyUpdate requests one from the client.
     private static func steps(_ what: UInt8, isTLS12: Bool) -> [TLSServerStep] {
         var steps: [TLSServerStep] = []
         for number in 0..<(what & 3) {
@@ -47,7 +48,7 @@ struct TLSCase {
         return steps
     }
 
-    func judge() throws(Finding) {
+    func check() throws(FuzzFinding) {
         let whole = try run(nil)
         let scattered = try run(seed)
         try require(
@@ -64,7 +65,7 @@ struct TLSCase {
         var server: TLSServer
     }
 
-    private func run(_ seed: UInt8?) throws(Finding) -> Result {
+    private func run(_ seed: UInt8?) throws(FuzzFinding) -> Result {
         let client = try TLSClients.context(hasIdentity: hasIdentity)
         if resumes {
             var none = ByteSource([])
@@ -75,7 +76,7 @@ struct TLSCase {
 
     private func connect(
         _ client: InMemoryTLS.Context, _ script: RecordScript, seed: UInt8?, isAgain: Bool
-    ) throws(Finding) -> Result {
+    ) throws(FuzzFinding) -> Result {
         let remains: () -> Bool
         let result: Result
         do {
@@ -84,12 +85,12 @@ struct TLSCase {
             result = try play(run, TLSServer(TLSServerContext.with(settings), steps: steps), script)
         }
         try require(!remains(), "something of the connection is still there")
-        try judge(result, isAgain: isAgain)
+        try check(result, isAgain: isAgain)
         return result
     }
 
-    /// Client and server talk until nobody says anything more, and the connection is closed.
-    private func play(_ run: TLSRun, _ server: TLSServer, _ script: RecordScript) throws(Finding) -> Result {
+    /// Lets client and server exchange records until both are idle, and closes the connection.
+    private func play(_ run: TLSRun, _ server: TLSServer, _ script: RecordScript) throws(FuzzFinding) -> Result {
         var script = script
         var (turns, hasSent) = (0, false)
         let data = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
@@ -116,7 +117,7 @@ struct TLSCase {
         return Result(outcome: outcome, plaintext: run.plaintext, hasChanged: script.hasChanged, server: server)
     }
 
-    private func judge(_ result: Result, isAgain: Bool) throws(Finding) {
+    private func check(_ result: Result, isAgain: Bool) throws(FuzzFinding) {
         try require(result.plaintext.isStart(of: result.server.sent), "the plaintext is not what the server sent")
         if case .secured(_, .closed) = result.outcome {
             let isWhole = result.server.hasSaidGoodbye && result.plaintext.count == result.server.sent.count
@@ -130,7 +131,7 @@ struct TLSCase {
         }
     }
 
-    /// What comes of a connection whose records nobody changes.
+    /// The expected result if no record is changed.
     private func expected(isAgain: Bool, _ server: TLSServer) -> TLSRun.Outcome {
         let isAccepted: Bool
         switch answer {
@@ -141,7 +142,7 @@ struct TLSCase {
         case .nobody, .performDefault, .continueWithout: isAccepted = settings.kind.isTrusted
         }
         guard isAccepted else { return .refused(.certificateNotTrusted) }
-        // A load's own certificate makes the session its own.
+        // With the load's own certificate, the session belongs to that load only.
         let isPersonal = answer == .use && settings.asksForCertificate && !hasIdentity
         let hasTicket = isAgain && settings.kind != .expired && !isPersonal && !(settings.isTLS12 && server.isRefused)
         return .secured(isResumed: hasTicket, end: server.hasSaidGoodbye ? .closed : .failed)

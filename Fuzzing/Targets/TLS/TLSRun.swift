@@ -3,9 +3,9 @@
 import Portolan
 @_spi(Fuzzing) import PortolanTransport
 
-/// How the client's challenges are answered.
+/// The response to the client's challenges.
 enum TLSAnswer: Int, CaseIterable {
-    /// Nobody is asked.
+    /// The client has no challenge handler.
     case nobody
     case performDefault, use, continueWithout, reject, cancel
     case never
@@ -27,26 +27,26 @@ enum TLSAnswer: Int, CaseIterable {
     }
 }
 
-/// A connection of the client, fed with a server's bytes in one way, and what came of it.
+/// The run of one client connection with a server's bytes in one division into pieces, and its results.
 final class TLSRun {
-    /// How the handshake ended.
+    /// The result of the handshake.
     enum Outcome: Equatable {
         case secured(isResumed: Bool, end: End)
         case failed(LoadError.Code)
         case refused(LoadError.Code)
     }
 
-    /// Without the words, which may depend on when the bytes came.
+    /// The end without its message, which may depend on timing.
     enum End: Equatable { case closed, failed }
 
     private let client: InMemoryTLS
     private let asked = Asked()
     private let answer: TLSAnswer
     private let isLate: Bool
-    /// `nil`: whole.
+    /// `nil`: delivers the bytes in one piece.
     private let seed: UInt8?
 
-    /// What the client asked, and has no answer for yet.
+    /// The client's challenges, and those without a response.
     private final class Asked {
         var pending: AuthenticationChallenge?
         /// The chains that default handling would trust.
@@ -54,7 +54,7 @@ final class TLSRun {
         var errors: [LoadError] = []
     }
 
-    init(_ context: InMemoryTLS.Context, _ answer: TLSAnswer, isLate: Bool, seed: UInt8?) throws(Finding) {
+    init(_ context: InMemoryTLS.Context, _ answer: TLSAnswer, isLate: Bool, seed: UInt8?) throws(FuzzFinding) {
         (self.answer, self.isLate, self.seed) = (answer, isLate, seed)
         do throws(LoadError) {
             client = try InMemoryTLS(
@@ -68,7 +68,7 @@ final class TLSRun {
                         if isLate || answer == .never { asked.pending = challenge } else { answer.answer(to: challenge) }
                     })
         } catch {
-            throw Finding("the client can't begin: \(error)")
+            throw FuzzFinding("the client can't begin: \(error)")
         }
     }
 
@@ -77,7 +77,8 @@ final class TLSRun {
     func takeOutput() -> [UInt8] { client.takeOutput() }
     func send(_ bytes: [UInt8]) { client.send(bytes) }
 
-    /// - Parameter bytes: of the server, which come in pieces that the seed scatters.
+    /// - Parameter bytes: the bytes from the server, delivered in pieces of pseudorandom lengths that depend on the
+    ///   seed.
     func deliver(_ bytes: [UInt8]) {
         guard let seed else {
             if !bytes.isEmpty { client.receive(bytes) }
@@ -103,61 +104,61 @@ final class TLSRun {
         }
     }
 
-    /// The server closes the connection.
+    /// Closes the connection from the server's side.
     ///
-    /// - Returns: how it all ended.
-    func finish() throws(Finding) -> Outcome {
+    /// - Returns: The result of the run.
+    func finish() throws(FuzzFinding) -> Outcome {
         client.close()
         answerLate()
         client.shutDown()
         let plaintext = client.plaintext
-        // Nothing comes after the end.
+        // Checks that nothing follows the end.
         client.receive([21, 3, 3, 0, 2, 1, 0])
         client.close()
         asked.pending = nil
         try require(client.plaintext == plaintext, "plaintext came after the end")
         try require(client.outcomes.count == 1, "the handshake ended \(client.outcomes.count) times")
-        for error in asked.errors { try judge(error) }
+        for error in asked.errors { try check(error) }
         switch client.outcomes[0] {
         case .secured(_, _, let isResumed, let chain, let verdict):
             try require(answer != .never, "it is secure, and was not allowed")
             try require(verdict != nil || Self.isTrusted(chain), "a chain that nobody issued is trusted")
             try require(verdict == nil || answer == .use, "a chain without trust was accepted")
-            guard let end = client.end else { throw Finding("the connection did not end") }
+            guard let end = client.end else { throw FuzzFinding("the connection did not end") }
             return .secured(isResumed: isResumed, end: end == .closed ? .closed : .failed)
         case .failed(let error):
-            try judge(error)
+            try check(error)
             return .failed(error.code)
         case .refused(let error):
-            try judge(error)
+            try check(error)
             return .refused(error.code)
         }
     }
 
-    /// Chains may have more certificates than are needed: what the server is known by is the leaf.
+    /// Chains may contain more certificates than necessary, so the leaf identifies the server.
     private static func isTrusted(_ chain: [[UInt8]]) -> Bool {
         TLSCertificates.Kind.allCases.contains { $0.isTrusted && $0.chain.first == chain.first }
     }
 
-    /// Whether default handling would have trusted a chain that it must not.
-    func judgeTrust() throws(Finding) {
+    /// Checks that default handling would not trust a chain that it must reject.
+    func judgeTrust() throws(FuzzFinding) {
         for chain in asked.trusted { try require(Self.isTrusted(chain), "a chain that nobody issued would be trusted") }
     }
 
-    /// What servers say reaches messages as one line that is not long.
-    private func judge(_ error: LoadError) throws(Finding) { try TLSRun.judge(message: error.message) }
+    /// Checks that text from servers appears in messages as one short line.
+    private func check(_ error: LoadError) throws(FuzzFinding) { try TLSRun.check(message: error.message) }
 
-    static func judge(message: String) throws(Finding) {
+    static func check(message: String) throws(FuzzFinding) {
         try require(!message.isEmpty && message.unicodeScalars.count < 1500, "a message has \(message.unicodeScalars.count) characters")
         let isLine = message.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) && $0.value != 0x2028 }
         try require(isLine, "a message has control characters: \(message.debugDescription)")
     }
 
-    /// Tells whether anything is still there, when the run is gone.
+    /// Returns whether resources still exist after the end of the run.
     var remains: () -> Bool { client.remains }
 }
 
-/// The client's settings, made once in a process.
+/// The client's contexts, made once per process.
 enum TLSClients {
     private static let made: [Result<InMemoryTLS.Context, LoadError>] = (0..<4).map { number in
         var settings = TLSSettings()
@@ -171,14 +172,14 @@ enum TLSClients {
         }
     }
 
-    /// Without tickets of earlier cases.
-    static func context(isTLS12: Bool = false, hasIdentity: Bool = false) throws(Finding) -> InMemoryTLS.Context {
+    /// Returns a context without tickets of earlier cases.
+    static func context(isTLS12: Bool = false, hasIdentity: Bool = false) throws(FuzzFinding) -> InMemoryTLS.Context {
         do throws(LoadError) {
             let context = try made[(isTLS12 ? 1 : 0) + (hasIdentity ? 2 : 0)].get()
             context.removeTickets(host: TLSCertificates.host)
             return context
         } catch {
-            throw Finding("the client has no context: \(error)")
+            throw FuzzFinding("the client has no context: \(error)")
         }
     }
 }

@@ -19,21 +19,23 @@ final class TLSServerContext: @unchecked Sendable {  // … because it is not ch
 
     private static let made = Mutex<[TLSServerSettings: TLSServerContext]>([:])
 
-    static func with(_ settings: TLSServerSettings) throws(Finding) -> TLSServerContext {
+    static func with(_ settings: TLSServerSettings) throws(FuzzFinding) -> TLSServerContext {
         if let context = made.withLock({ $0[settings] }) { return context }
         let context = try TLSServerContext(settings)
         made.withLock { $0[settings] = context }
         return context
     }
 
-    private init(_ settings: TLSServerSettings) throws(Finding) {
-        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw Finding("OpenSSL makes no context for the server") }
+    private init(_ settings: TLSServerSettings) throws(FuzzFinding) {
+        guard let context = unsafe SSL_CTX_new(TLS_server_method()) else { throw FuzzFinding("OpenSSL makes no context for the server") }
         unsafe self.context = context
         let version = settings.isTLS12 ? TLS1_2_VERSION : TLS1_3_VERSION
         unsafe portolan_SSL_CTX_set_min_proto_version(context, version)
         unsafe portolan_SSL_CTX_set_max_proto_version(context, version)
         for (index, der) in settings.kind.chain.enumerated() {
-            guard let certificate = unsafe Self.certificate(der) else { throw Finding("OpenSSL does not take the certificate \(index)") }
+            guard let certificate = unsafe Self.certificate(der) else {
+                throw FuzzFinding("OpenSSL does not take the certificate \(index)")
+            }
             defer { unsafe X509_free(certificate) }
             if index == 0 {
                 unsafe SSL_CTX_use_certificate(context, certificate)
@@ -109,10 +111,10 @@ final class TLSServer {
     private(set) var isRefused = false
 
     /// - Parameter leaf: DER, in the place of the context's.
-    init(_ context: TLSServerContext, leaf: [UInt8]? = nil, steps: [TLSServerStep]) throws(Finding) {
+    init(_ context: TLSServerContext, leaf: [UInt8]? = nil, steps: [TLSServerStep]) throws(FuzzFinding) {
         guard let ssl = unsafe SSL_new(context.context), let incoming = unsafe BIO_new(BIO_s_mem()),
             let outgoing = unsafe BIO_new(BIO_s_mem())
-        else { throw Finding("OpenSSL makes no server") }
+        else { throw FuzzFinding("OpenSSL makes no server") }
         unsafe SSL_set_bio(ssl, incoming, outgoing)
         unsafe SSL_set_accept_state(ssl)
         self.context = context

@@ -2,23 +2,23 @@
 
 import Synchronization
 
-/// TLS as the client has it. The first byte says what is tried.
+/// Tests TLS of the client. The first byte selects the kind of test.
 enum TLSTarget {
-    /// Cases share their clients, and with them the tickets: a case that fails in another thread would take those of this one.
+    /// Cases share their clients with the tickets. A case on another thread would use the tickets of this one.
     private static let turn = Mutex(())
 
-    static func judge(_ input: [UInt8]) throws(Finding) {
-        try turn.withLock { (_) throws(Finding) in try judgeAlone(input) }
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
+        try turn.withLock { (_) throws(FuzzFinding) in try judgeAlone(input) }
     }
 
-    private static func judgeAlone(_ input: [UInt8]) throws(Finding) {
+    private static func judgeAlone(_ input: [UInt8]) throws(FuzzFinding) {
         var source = ByteSource(input)
         let mode = source.next()
         switch mode & 3 {
-        case 0: try TLSCase(mode, &source).judge()
-        case 1: try RawRecordsCase(mode, &source).judge()
-        case 2: try ChangedCertificateCase(mode, &source).judge()
-        default: try WrittenCertificateCase(&source).judge()
+        case 0: try TLSCase(mode, &source).check()
+        case 1: try RawRecordsCase(mode, &source).check()
+        case 2: try ChangedCertificateCase(mode, &source).check()
+        default: try WrittenCertificateCase(&source).check()
         }
     }
 }

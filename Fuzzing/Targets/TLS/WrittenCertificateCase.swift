@@ -3,10 +3,10 @@
 import Portolan
 @_spi(Fuzzing) import PortolanTransport
 
-/// A certificate whose names an input asks for one by one, so that it is known what is in it.
+/// A certificate with names that an input describes one by one, so that its contents are known.
 ///
-/// A byte for OpenSSL's finding; the subject: its type of text, length and bytes; a byte for the times, one that doubles the extension; and
-/// for each alternative name its kind, length and bytes.
+/// The input has a byte for OpenSSL's verification result; for the subject, its type of text, length and bytes; a byte
+/// for the times; one that doubles the extension; and for each alternative name its kind, length and bytes.
 struct WrittenCertificateCase {
     private var der: [UInt8] = []
     private var dns: [String] = []
@@ -40,13 +40,13 @@ struct WrittenCertificateCase {
         der = Self.element(0x30, Self.element(0x30, body) + algorithm + Self.element(3, [UInt8](repeating: 0, count: 65)))
     }
 
-    func judge() throws(Finding) {
-        try CertificateJudge.judge(der, code: code)
+    func check() throws(FuzzFinding) {
+        try CertificateOracle.check(der, code: code)
         guard let certificate = ServerCertificate(der: der) else { return }
         try require(certificate.names.count == dns.count + addresses.count, "it has \(certificate.names.count) names: \(certificate.names)")
-        for host in CertificateJudge.hosts + dns + dns.map({ $0.replacing("*", with: "x") }) + dns.map({ "x." + $0 }) {
-            // Addresses are compared with addresses.
-            if host.contains(":") || host.utf8.allSatisfy({ (48...57).contains($0) || $0 == 46 }), !CertificateJudge.hosts.contains(host) {
+        for host in CertificateOracle.hosts + dns + dns.map({ $0.replacing("*", with: "x") }) + dns.map({ "x." + $0 }) {
+            // Addresses are compared only with addresses.
+            if host.contains(":") || host.utf8.allSatisfy({ (48...57).contains($0) || $0 == 46 }), !CertificateOracle.hosts.contains(host) {
                 continue
             }
             let (isNamed, expected) = (CertificateReading.isNamed(host, by: certificate), isNamed(host))
@@ -54,7 +54,7 @@ struct WrittenCertificateCase {
         }
     }
 
-    /// RFC 9525 §6.3, label by label.
+    /// Matches the name as in RFC 9525 §6.3, label by label.
     private func isNamed(_ host: String) -> Bool {
         switch host {
         case "192.0.2.1": return addresses.contains([192, 0, 2, 1])
@@ -98,7 +98,7 @@ struct WrittenCertificateCase {
 
     private static func bytes(_ source: inout ByteSource) -> [UInt8] { (0..<(source.next() & 63)).map { _ in source.next() } }
 
-    /// A common name.
+    /// Writes a common name.
     private static func name(_ type: UInt8, _ text: [UInt8]) -> [UInt8] {
         element(0x30, element(0x31, element(0x30, [0x06, 3, 0x55, 0x04, 3] + element(type & 31, text))))
     }
@@ -111,7 +111,7 @@ struct WrittenCertificateCase {
 
     private static func time(_ number: UInt8) -> [UInt8] { element(times[Int(number)].type, Array(times[Int(number)].text.utf8)) }
 
-    /// X.690 §8.1
+    /// Writes an element: X.690 §8.1.
     private static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         switch content.count {
         case 0..<128: [tag, UInt8(content.count)] + content

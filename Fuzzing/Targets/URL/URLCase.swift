@@ -2,23 +2,24 @@
 
 import Portolan
 
-/// A URL as text, alone and as a reference to a base: its serialisation is that of the same record, and its components lie inside it, in order.
+/// Parses a URL, alone and as a reference to a base. The serialisation must parse to the same record, and the
+/// components must lie inside it, in order.
 ///
-/// The input is the text; where a line break stands in it, what comes before the first is the base.
+/// The input is the text. If it contains a line break, the part before the first one is the base.
 enum URLCase {
-    static func judge(_ input: [UInt8]) throws(Finding) {
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let parts = input.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
         let texts = parts.map { String(decoding: $0, as: UTF8.self) }
         guard texts.count == 2, let base = try record(texts[0], relativeTo: nil) else {
             _ = try record(String(decoding: input, as: UTF8.self), relativeTo: nil)
             return
         }
-        try judge(base)
-        if let resolved = try record(texts[1], relativeTo: base) { try judge(resolved) }
+        try check(base)
+        if let resolved = try record(texts[1], relativeTo: base) { try check(resolved) }
     }
 
-    /// The record, or nothing where the text is refused, as long as the refusal is sound.
-    private static func record(_ text: String, relativeTo base: URLRecord?) throws(Finding) -> URLRecord? {
+    /// Returns the record, or `nil` if the text is rejected with a valid error.
+    private static func record(_ text: String, relativeTo base: URLRecord?) throws(FuzzFinding) -> URLRecord? {
         let record: URLRecord
         do throws(URLSyntaxError) {
             record = try URLRecord(parsing: text, relativeTo: base)
@@ -27,11 +28,11 @@ enum URLCase {
             try require(!error.description.contains(where: \.isNewline), "the refusal of \(text.debugDescription) has several lines")
             return nil
         }
-        try judge(record)
+        try check(record)
         return record
     }
 
-    private static func judge(_ record: URLRecord) throws(Finding) {
+    private static func check(_ record: URLRecord) throws(FuzzFinding) {
         let text = record.description
         let quoted = text.debugDescription
         try require(text.utf8.allSatisfy { (0x21...0x7E).contains($0) || $0 == 0x20 && record.hasOpaquePath }, "\(quoted) has a raw byte")
@@ -43,7 +44,7 @@ enum URLCase {
         try judgeDerived(record, quoted)
     }
 
-    private static func judgeDerived(_ record: URLRecord, _ quoted: String) throws(Finding) {
+    private static func judgeDerived(_ record: URLRecord, _ quoted: String) throws(FuzzFinding) {
         let bare = record.withoutCredentials.withoutFragment
         try require(!bare.hasCredentials && bare.fragment == nil, "\(quoted) keeps its credentials or fragment when they are taken out")
         let parsed = try? URLRecord(parsing: bare.description)
@@ -58,7 +59,7 @@ enum URLCase {
         URLRecord.Component.allCases.map { String(record[$0]) } + [record.port.map { "\($0)" } ?? "-", "\(record.hasOpaquePath)"]
     }
 
-    /// The serialisation, put together from the components as the standard says.
+    /// Makes the serialisation from the components as the standard describes it.
     ///
     /// Source: WHATWG URL §4.5, "URL serializer".
     private static func assembled(_ record: URLRecord) -> String {

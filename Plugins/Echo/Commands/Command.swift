@@ -85,7 +85,7 @@ extension Command {
     /// The query as it was, but for the number of times.
     private static func query(_ query: String, withTimes times: Int64) -> String {
         let parts = Array(query.utf8).split(separator: UInt8(ascii: "&")).map { part in
-            let name = PercentEncoding.decode(part.prefix { $0 != UInt8(ascii: "=") })
+            let name = EchoPercentEncoding.decode(part.prefix { $0 != UInt8(ascii: "=") })
             return name == Array("times".utf8) ? "times=\(times)" : String(decoding: part, as: UTF8.self)
         }
         return parts.joined(separator: "&")

@@ -24,11 +24,11 @@ struct Parameters {
         self.command = command
         for part in Array((query ?? "").utf8).split(separator: UInt8(ascii: "&")) {
             let encodedName = part.prefix { $0 != UInt8(ascii: "=") }
-            guard let nameBytes = PercentEncoding.decode(encodedName), let name = String(validating: nameBytes, as: UTF8.self) else {
+            guard let nameBytes = EchoPercentEncoding.decode(encodedName), let name = String(validating: nameBytes, as: UTF8.self) else {
                 let shown = Excerpt(String(decoding: encodedName, as: UTF8.self))
                 throw PluginError(.badURL, message: "\(command): a parameter's name is malformed: \(shown); write % as %25")
             }
-            guard let value = PercentEncoding.decode(part.dropFirst(encodedName.count + 1)) else {
+            guard let value = EchoPercentEncoding.decode(part.dropFirst(encodedName.count + 1)) else {
                 throw PluginError(
                     .badURL,
                     message: "\(command): the percent-encoding of \(Excerpt(name)) is malformed; write two hexadecimal digits after each %")

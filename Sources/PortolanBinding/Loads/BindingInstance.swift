@@ -11,7 +11,7 @@ package final class BindingInstance: Sendable {
     let libraryName: String
     let pool: CallbackPool
     let helpers = StopThreads()
-    private let liveLoads = Monitor(0)
+    private let liveLoads = ConditionLock(0)
 
     /// Finds the functions; calls none.
     ///
@@ -48,7 +48,7 @@ package final class BindingInstance: Sendable {
     }
 
     func loadEnded() {
-        liveLoads.signalling { $0 -= 1 }
+        liveLoads.withLockBroadcasting { $0 -= 1 }
     }
 
     /// Waits until none of its loads is left.
@@ -79,7 +79,7 @@ private final class SetUpHost: RunHost {
 
 /// Threads from which loads are stopped: whoever stops one does not wait for the library.
 final class StopThreads: Sendable {
-    private let pool = LoadThreads(limit: 8)
+    private let pool = LoadThreadPool(limit: 8)
 
     func run(_ job: @escaping @Sendable () -> Void, orElse: () -> Void) {
         // Without a thread, the load ends at its next step.

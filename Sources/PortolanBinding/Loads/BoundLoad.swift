@@ -6,7 +6,7 @@ import Synchronization
 /// One load of a binding: its steps on a thread of the pool, its client calls waiting where the reader is slow.
 final class BoundLoad: RunHost {
     private struct State {
-        var life = LoadLife()
+        var life = BindingLoadState()
         /// Rises when the body may have more.
         var signals = 0
         /// The instance knows of it.
@@ -16,14 +16,14 @@ final class BoundLoad: RunHost {
     let request: Request
     private let client: any ProtocolClient
     private let instance: BindingInstance
-    private let threads: LoadThreads
-    private let monitor = Monitor(State())
-    private let run = Monitor(BoundRun?.none)
-    private let reader = Monitor((any BodyReader)?.none)
+    private let threads: LoadThreadPool
+    private let monitor = ConditionLock(State())
+    private let run = ConditionLock(BoundRun?.none)
+    private let reader = ConditionLock((any BodyReader)?.none)
     /// As the life says; read before each call, which costs less than the lock.
     private let isStopped = Atomic(false)
 
-    init(_ request: Request, client: any ProtocolClient, instance: BindingInstance, threads: LoadThreads) {
+    init(_ request: Request, client: any ProtocolClient, instance: BindingInstance, threads: LoadThreadPool) {
         self.request = request
         self.client = client
         self.instance = instance
@@ -57,19 +57,19 @@ final class BoundLoad: RunHost {
     }
 
     func resume() {
-        monitor.signalling { $0.life.resume() }
+        monitor.withLockBroadcasting { $0.life.resume() }
     }
 
     func stop() {
         isStopped.store(true, ordering: .releasing)
-        let (callsStop, neverRuns) = monitor.signalling { ($0.life.stop(), $0.life.phase == .made || $0.life.phase == .queued) }
+        let (callsStop, neverRuns) = monitor.withLockBroadcasting { ($0.life.stop(), $0.life.phase == .made || $0.life.phase == .queued) }
         if neverRuns { settle() }
         guard callsStop else { return }
         instance.helpers.run { [self] in
             run.withLock { $0 }?.callStop()
-            monitor.signalling { $0.life.stopReturned() }
+            monitor.withLockBroadcasting { $0.life.stopReturned() }
         } orElse: { [self] in
-            monitor.signalling { $0.life.stopReturned() }
+            monitor.withLockBroadcasting { $0.life.stopReturned() }
         }
     }
 
@@ -148,7 +148,7 @@ final class BoundLoad: RunHost {
         while true {
             let signals = monitor.withLock { $0.signals }
             var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            let read = reader.read(into: &output) { [weak self] in self?.monitor.signalling { $0.signals &+= 1 } }
+            let read = reader.read(into: &output) { [weak self] in self?.monitor.withLockBroadcasting { $0.signals &+= 1 } }
             let count = output.byteCount
             switch read {
             case .bytes: return count

@@ -55,7 +55,7 @@ final class BoundRun: @unchecked Sendable {
     private var slots: [Int: CallbackSlot] = [:]
     /// No two runs have the same: a late callback is not taken for another load's.
     let token: UInt
-    private static let tokens = Monitor(UInt(0x1000))
+    private static let tokens = ConditionLock(UInt(0x1000))
 
     private var cleanups: [LinkedCall] = []
     private var response: Response?
@@ -103,7 +103,7 @@ final class BoundRun: @unchecked Sendable {
         let arena: LoadArena
         let frame: CallFrame
     }
-    private static let kept = Monitor<[KeptMemory]>([])
+    private static let kept = ConditionLock<[KeptMemory]>([])
 
     /// Runs the steps. Afterwards callbacks reach nothing of this run.
     private func outcome(of steps: [LinkedStep]) -> RunEnd? {

@@ -21,7 +21,7 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
     private let callback: Callback
     /// What the closure points at: the library may call it when the binding is gone.
     private let interface: CallInterface
-    private let service = Monitor(Service())
+    private let service = ConditionLock(Service())
     private let report: @Sendable (String) -> Void
 
     /// - Throws: ``LoadError/Code/noResources``.
@@ -79,7 +79,7 @@ final class CallbackPool: Sendable {
     private let callbacks: [Callback]
     private let interfaces: [CallInterface]
     private let report: @Sendable (String) -> Void
-    private let free = Monitor([Int: [CallbackSlot]]())
+    private let free = ConditionLock([Int: [CallbackSlot]]())
 
     init(_ program: LinkedProgram, report: @escaping @Sendable (String) -> Void) {
         callbacks = program.program.callbacks

@@ -64,7 +64,7 @@ struct CheckCommand: ParsableCommand {
     var memcheckFolder: String?
 
     @Option(name: .customLong("memcheck-subject"), help: .hidden)
-    var memcheckSubject: String?
+    var memcheckTarget: String?
 
     @Flag(name: .customLong("json"), help: "Print JSON, on one line; the same as --format json.")
     var isJSON = false
@@ -88,20 +88,20 @@ struct CheckCommand: ParsableCommand {
     private var chosenFormat: Format { isJSON ? .json : format }
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         let checks = try chosenChecks()
         guard !list, let plugin else { return try CheckList.write(checks, asJSON: chosenFormat == .json) }
         let folder = try runFolder()
         defer { folder.remove() }
-        var judge = Judge(try CheckSubject.subject(memcheckSubject ?? plugin, loads: loads, in: folder))
-        if sanitizer, memcheckFolder == nil { try Memcheck.begin(with: judge.subject, plugin, CommandLine.arguments, in: folder) }
-        judge.folder = folder
-        (judge.seed, judge.timeLimit) = (seed, .seconds(timeout))
-        judge.makeInnerLoader = CheckSubject.innerLoader(for: judge.subject)
-        let hasSanitizer = judge.subject.library != nil && !sanitizer
+        var runner = ConformanceRunner(try CheckTarget.target(memcheckTarget ?? plugin, loads: loads, in: folder))
+        if sanitizer, memcheckFolder == nil { try Memcheck.begin(with: runner.target, plugin, CommandLine.arguments, in: folder) }
+        runner.folder = folder
+        (runner.seed, runner.timeLimit) = (seed, .seconds(timeout))
+        runner.makeInnerLoader = CheckTarget.innerLoader(for: runner.target)
+        let hasSanitizer = runner.target.library != nil && !sanitizer
         var report = TextReport(repeatingBy: command(for: plugin), isVerbose: verbose, hasSanitizer: hasSanitizer)
         var results: [CheckResult] = []
-        // What an interrupted command leaves of it, the next line of the shell overwrites.
+        // If the command is interrupted, the next line of the shell overwrites the progress line.
         var progress = CheckProgress(checks.count * repetitions, on: Descriptor.standardError.isTerminal ? .standardError : nil)
         func tell(_ result: CheckResult) throws {
             results.append(result)
@@ -116,22 +116,22 @@ struct CheckCommand: ParsableCommand {
         }
         if memcheckFolder != nil {
             let all = (0..<repetitions).flatMap { _ in checks }
-            for result in try judge.judgeMemory(during: all, jobs: jobs, MemcheckRun(logs: folder.path), note) { try tell(result) }
+            for result in try runner.judgeMemory(during: all, jobs: jobs, MemcheckRun(logs: folder.path), note) { try tell(result) }
         } else {
-            try make(checks, by: judge) { result in
+            try make(checks, by: runner) { result in
                 try tell(result)
                 note(isFailure: result.verdict.isFailure)
             }
         }
         progress.clear()
         let summary = Summary(results)
-        try write(summary, judge.subject, plugin)
+        try write(summary, runner.target, plugin)
         guard !summary.isSuccess else { return }
         throw Failure(
             .checkFailed, summary.isEmpty ? "no check could be made of '\(plugin)', so this says nothing of it; -v says why" : nil)
     }
 
-    /// What every file of this run lies in.
+    /// The folder for all files of this run.
     private func runFolder() throws -> RunFolder {
         if let memcheckFolder {
             guard let folder = RunFolder(handedOver: memcheckFolder) else {
@@ -142,16 +142,17 @@ struct CheckCommand: ParsableCommand {
         do throws(RunFolder.NotMade) { return try RunFolder() } catch { throw Failure(.writeFailed, error.description) }
     }
 
-    private func make(_ checks: [ConformanceCheck], by judge: Judge, _ tell: (CheckResult) throws -> Void) throws {
+    private func make(_ checks: [ConformanceCheck], by runner: ConformanceRunner, _ tell: (CheckResult) throws -> Void) throws {
         let all = (0..<repetitions).flatMap { _ in checks }
         if inProcess {
-            for check in all { try tell(judge.result(of: check)) }
+            for check in all { try tell(runner.result(of: check)) }
         } else {
-            try judge.judge(all, jobs: jobs, tell)
+            try runner.run(all, jobs: jobs, tell)
         }
     }
 
-    /// Level and filter; a check that is named is made whatever its level. How fast a plugin is under Valgrind says nothing.
+    /// Applies level and filter; a check that `--filter` names by its ID runs whatever its level. Under Valgrind, speed
+    /// is not measured, so PERF checks are left out.
     private func chosenChecks() throws -> [ConformanceCheck] {
         let named = try namedChecks()
         guard sanitizer else { return named }
@@ -179,31 +180,31 @@ struct CheckCommand: ParsableCommand {
         throw ValidationError("--filter: no check of \(filter) is of level \(level) or below; add --level \(least)")
     }
 
-    /// What makes the same checks of the same plugin again, up to which ones.
+    /// A command that repeats the checks on the same plugin; the caller appends which checks.
     private func command(for plugin: String) -> String {
         "portolan check \(Self.quoted(plugin)) --seed \(seed)" + (loads.map { " --loads \(Self.quoted($0))" } ?? "")
             + (timeout == 20 ? "" : " --timeout \(timeout)") + (sanitizer ? " --sanitizer" : "")
     }
 
-    /// As a shell takes it for one word.
+    /// Quotes the argument for a shell where necessary.
     private static func quoted(_ word: String) -> String {
         guard word.contains(where: { !$0.isLetter && !$0.isNumber && !"/._-".contains($0) }) else { return word }
         return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"
     }
 
-    private func write(_ summary: Summary, _ subject: Subject, _ plugin: String) throws {
-        let name = subject.manifest?.identifier ?? plugin
+    private func write(_ summary: Summary, _ target: ConformanceTarget, _ plugin: String) throws {
+        let name = target.manifest?.identifier ?? plugin
         switch chosenFormat {
         case .text:
             let lines = summary.causeLines + summary.categoryLines.map { "  \($0)" } + summary.gapLines(4) + ["\(name): \(summary.line)"]
             try StandardOutput.write(lines.map { PlainText.line($0) + "\n" }.joined())
         case .json:
             let report = JSONReport(repeatingBy: command(for: plugin))
-            try StandardOutput.write(report.value(of: summary, subject: name, library: subject.library))
+            try StandardOutput.write(report.value(of: summary, target: name, library: target.library))
         case .tap: try StandardOutput.write(TAPReport(repeatingBy: command(for: plugin)).text(of: summary))
         case .tap13: try StandardOutput.write(TAPReport(repeatingBy: command(for: plugin), version: 13).text(of: summary))
-        case .junit: try StandardOutput.write(JUnitReport(repeatingBy: command(for: plugin)).text(of: summary, subject: name))
-        case .html: try StandardOutput.write(HTMLReport(repeatingBy: command(for: plugin)).page(of: summary, subject: name))
+        case .junit: try StandardOutput.write(JUnitReport(repeatingBy: command(for: plugin)).text(of: summary, target: name))
+        case .html: try StandardOutput.write(HTMLReport(repeatingBy: command(for: plugin)).page(of: summary, target: name))
         }
     }
 }

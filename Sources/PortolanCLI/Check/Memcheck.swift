@@ -22,9 +22,9 @@ enum Memcheck {
     ///   - arguments: of this process.
     ///   - folder: of the run, which the program in this one's place takes over; the logs go there.
     static func begin(
-        with subject: Subject, _ plugin: String, _ arguments: [String], in folder: RunFolder
+        with target: ConformanceTarget, _ plugin: String, _ arguments: [String], in folder: RunFolder
     ) throws(Failure) -> Never {
-        guard subject.library != nil else {
+        guard target.library != nil else {
             throw Failure(
                 .usage,
                 "--sanitizer is for libraries with code of a plugin's own, and of '\(plugin)' the handler is part of this command; leave it out"
@@ -42,8 +42,8 @@ enum Memcheck {
         do throws(SystemError) {
             let copy = try copyOfThisProgram()
             // An identifier is looked for beside the executable, too, where the copy finds nothing.
-            let subject = subject.manifest?.manifestPath ?? plugin
-            let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-folder", folder.handOver(), "--memcheck-subject", subject]
+            let target = target.manifest?.manifestPath ?? plugin
+            let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-folder", folder.handOver(), "--memcheck-subject", target]
             throw execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder.path) + command + arguments.dropFirst(2))
         } catch {
             throw Failure(.noResources, "'\(valgrind)' can't be run: \(error)")

@@ -18,7 +18,7 @@ struct ExplainCommand: ParsableCommand {
     @OptionGroup var loader: LoaderOptions
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         let setup = try loader.setUp()
         let request = try Request(argument: url)
         let explanation = Explanation(of: request, by: setup.loader)

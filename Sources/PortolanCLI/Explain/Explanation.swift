@@ -4,27 +4,27 @@ import HTTPTypes
 import Portolan
 import PortolanJSON
 
-/// How a request finds its handler.
+/// Shows how a request finds its handler.
 struct Explanation {
     private let request: Request
-    private let consultations: [Consultation]
+    private let candidates: [HandlerCandidate]
     private let knownSchemes: [String]
 
     init(of request: Request, by loader: Loader) {
         self.request = request
-        consultations = loader.explain(request)
+        candidates = loader.handlerCandidates(for: request)
         knownSchemes = loader.schemes
     }
 
-    var winner: String? { consultations.last { $0.refusal == nil }?.handler }
+    var winner: String? { candidates.last { $0.refusal == nil }?.handler }
 
-    /// For a person: the URL, a line for each handler that is asked, and who takes it.
+    /// For people: the URL, one line for each candidate, and the handler that takes the request.
     var text: String {
         var lines = ["\(request.method.rawValue) \(request.url.shortDescription)"]
-        for (index, consultation) in consultations.enumerated() {
-            lines.append("\(index + 1). \(consultation.handler) (\(consultation.schemes.words)): \(Self.words(for: consultation.refusal))")
+        for (index, candidate) in candidates.enumerated() {
+            lines.append("\(index + 1). \(candidate.handler) (\(candidate.schemes.words)): \(Self.words(for: candidate.refusal))")
         }
-        if consultations.isEmpty { lines.append("no handler names the scheme '\(request.url.scheme)' or is asked for every scheme") }
+        if candidates.isEmpty { lines.append("no handler names the scheme '\(request.url.scheme)' or is asked for every scheme") }
         lines.append(winner.map { "taken by \($0)" } ?? "taken by nobody")
         return lines.map { PlainText.line($0) + "\n" }.joined()
     }
@@ -34,24 +34,24 @@ struct Explanation {
             "url": .string(request.url.redacted),
             "method": .string(request.method.rawValue),
             "asked": .array(
-                consultations.map { consultation in
+                candidates.map { candidate in
                     [
-                        "handler": .string(consultation.handler), "schemes": consultation.schemes.json,
-                        "answer": .string(Self.name(of: consultation.refusal)), "reason": .text(consultation.refusal?.message),
+                        "handler": .string(candidate.handler), "schemes": candidate.schemes.json,
+                        "answer": .string(Self.name(of: candidate.refusal)), "reason": .text(candidate.refusal?.message),
                     ]
                 }),
             "winner": .text(winner),
         ]
     }
 
-    /// What is wrong where nobody takes the request.
+    /// The error, if no handler takes the request.
     var failure: Failure? {
         guard winner == nil else { return nil }
         let known = knownSchemes.isEmpty ? "none" : Loader.list(knownSchemes)
         return Failure(.unsupportedScheme, "no handler takes \(request.url.shortDescription); known schemes: \(known)")
     }
 
-    private static func words(for refusal: Consultation.Refusal?) -> String {
+    private static func words(for refusal: HandlerCandidate.Refusal?) -> String {
         switch refusal {
         case nil: "takes it"
         case .cannotInit: "does not serve this request"
@@ -60,7 +60,7 @@ struct Explanation {
         }
     }
 
-    private static func name(of refusal: Consultation.Refusal?) -> String {
+    private static func name(of refusal: HandlerCandidate.Refusal?) -> String {
         switch refusal {
         case nil: "takes"
         case .cannotInit: "cannotInit"
@@ -70,7 +70,7 @@ struct Explanation {
     }
 }
 
-extension Consultation.Refusal {
+extension HandlerCandidate.Refusal {
     fileprivate var message: String? {
         if case .unavailable(let message) = self { message } else { nil }
     }

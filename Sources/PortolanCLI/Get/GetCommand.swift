@@ -42,7 +42,7 @@ struct GetCommand: ParsableCommand {
         if let trace = output.trace, case .file = try trace.kind.get() { try PartialFile.probe(trace.path) }
         for field in request.omissionsWithoutEffect { Diagnostics.warn("-H '\(field):' has no effect: this request needs the field") }
         let session = GetSession()
-        try Interruption.observe { session.interrupt($0) }
+        try SignalHandler.observe { session.interrupt($0) }
         var configuration = try http.configuration()
         request.adjust(&configuration)
         var setup = try loader.setUp(http: HTTPHandler(configuration: configuration), tellsLog: output.isVerbose)

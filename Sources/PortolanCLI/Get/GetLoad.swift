@@ -4,12 +4,12 @@ import HTTPTypes
 import Portolan
 import PortolanCore
 
-/// One load of `get`: writes the lent bytes straight to the output, and tells the observers.
+/// One load of `get`: writes borrowed bytes straight to the output, and notifies the observers.
 final class GetLoad: LoadDelegate {
     private struct State {
         var task: LoadTask?
         var totals = LoadTotals()
-        /// Why the load was ended from here.
+        /// The reason why this object ended the load.
         var failure: Failure?
         var retry: Retry?
         var reasonNotToRetry: String?
@@ -21,26 +21,27 @@ final class GetLoad: LoadDelegate {
     private let includesHead: Bool
     private let refusesBadStatus: Bool
     private let passwords: [PasswordAnswer]
-    private let decideRetry: @Sendable (Setback, _ elapsed: Duration) -> RetrySchedule.Decision
-    /// When the first try began.
+    private let decideRetry: @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
+    /// When the first try started.
     let start: Duration
-    /// When this try began, since ``start``.
+    /// When this try started, relative to ``start``.
     private let began: Duration
-    private let monitor = Monitor(State())
+    private let monitor = ConditionLock(State())
 
-    /// A failure that is no failure yet.
+    /// A failure that another try may repair.
     struct Retry: Equatable {
-        let setback: Setback
+        let retryableFailure: RetryableFailure
         let wait: Duration
     }
 
     /// - Parameters:
-    ///   - start: when the first try began; `nil` for the first try.
-    ///   - decideRetry: whether there is another try; asked at most once, when it is known why this one fails.
+    ///   - start: when the first try started; `nil` for the first try.
+    ///   - decideRetry: decides whether another try follows; called at most once, when the failure is known.
     init(
         output: any BodyOutput, observers: [any LoadObserver], includesHead: Bool, refusesBadStatus: Bool, passwords: [PasswordAnswer] = [],
         since start: Duration? = nil,
-        decideRetry: @escaping @Sendable (Setback, _ elapsed: Duration) -> RetrySchedule.Decision = { _, _ in .giveUp(reason: nil) }
+        decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision = { _, _ in .giveUp(reason: nil)
+        }
     ) {
         self.output = output
         self.observers = observers
@@ -53,14 +54,15 @@ final class GetLoad: LoadDelegate {
         self.decideRetry = decideRetry
     }
 
-    /// After a failure, that the load is worth another try.
+    /// The next try, if this one failed and another may succeed.
     var retry: Retry? { monitor.withLock { $0.retry } }
-    /// Why there is no other try, where one was asked for and might help.
+    /// Why no other try follows, if the user requested retries and one might help.
     var reasonNotToRetry: String? { monitor.withLock { $0.reasonNotToRetry } }
 
-    /// Loads, and waits for the end.
+    /// Loads the request and blocks until the end.
     ///
-    /// - Parameter grace: how long the load may take to notice that its time is over; a reader that reads nothing can keep it from that.
+    /// - Parameter grace: how long the load may take to end after its time limit; an output whose reader does not read
+    ///   can block the load.
     func run(_ request: Request, on loader: Loader, grace: Duration) throws(Failure) {
         if !observers.isEmpty {
             try tell(.started(request, handler: Self.taker(of: request, on: loader)))
@@ -71,37 +73,37 @@ final class GetLoad: LoadDelegate {
             task.resume()
             return try monitor.wait { $0.outcome }.get()
         }
-        // A load that needs nothing from outside runs in resume(), and may wait there for the reader of its output.
+        // A load that needs nothing from outside runs in resume(), and may block there until its output is read.
         do throws(LoadError) { try PlatformThread.start { task.resume() } } catch { throw Failure(error) }
         let outcome = monitor.wait(atMost: limit + grace) { $0.outcome }
         guard let outcome else {
             abandon()
             Diagnostics.report("\(request.url.shortDescription) took longer than \(limit) in all, and its output was not read")
-            Interruption.leave(.timedOut)
+            SignalHandler.leave(.timedOut)
         }
         try outcome.get()
     }
 
     private static func taker(of request: Request, on loader: Loader) -> String? {
-        loader.explain(request).last { $0.refusal == nil }?.handler
+        loader.handlerCandidates(for: request).last { $0.refusal == nil }?.handler
     }
 
-    /// Any thread.
+    /// Callable from any thread.
     func cancel() {
         monitor.withLock { $0.task }?.cancel()
     }
 
-    /// Removes what was written to a file of its own. Any thread.
+    /// Removes the partial output file, if there is one. Callable from any thread.
     func abandon() {
         output.abandon()
     }
 
-    // MARK: What comes
+    // MARK: Events
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         attempt { () throws(Failure) in
             try tell(.response(response))
-            if let setback = Setback(response, now: SystemTime.secondsSince1970), prepareRetry(after: setback) {
+            if let retryableFailure = RetryableFailure(response, now: SystemTime.secondsSince1970), prepareRetry(after: retryableFailure) {
                 throw Failure(.statusRefused, "the answer for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
             }
             if refusesBadStatus, let status = response.status, status.code >= 400 {
@@ -138,7 +140,7 @@ final class GetLoad: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        let (verdict, answer) = passwords.judge(challenge)
+        let (verdict, answer) = passwords.evaluate(challenge)
         tell(
             task,
             .challenged(
@@ -158,8 +160,8 @@ final class GetLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         let (failure, totals) = monitor.withLock { ($0.failure, $0.totals) }
-        if failure == nil, let setback = error.flatMap(Setback.init) { _ = prepareRetry(after: setback) }
-        // A failure here is one of telling; the load's own is the one to be told.
+        if failure == nil, let retryableFailure = error.flatMap(RetryableFailure.init) { _ = prepareRetry(after: retryableFailure) }
+        // The load's own failure takes precedence over an error of an observer here.
         if !task.metrics.timings.isEmpty { _ = attempt { () throws(Failure) in try tell(.metrics(task.metrics, since: began)) } }
         let outcome: Result<Void, Failure>
         if let failure = failure ?? error.map({ Failure($0) }) {
@@ -171,17 +173,17 @@ final class GetLoad: LoadDelegate {
                 try tell(.finished(LoadTotals(bytes: totals.bytes, redirects: task.metrics.redirectCount)))
             }
         }
-        monitor.signalling { state in
+        monitor.withLockBroadcasting { state in
             state.outcome = outcome
             state.task = nil
         }
     }
 
-    /// - Returns: whether there is another try.
-    private func prepareRetry(after setback: Setback) -> Bool {
-        switch decideRetry(setback, time) {
+    /// - Returns: Whether another try follows.
+    private func prepareRetry(after retryableFailure: RetryableFailure) -> Bool {
+        switch decideRetry(retryableFailure, time) {
         case .wait(let wait) where output.canStartAgain:
-            monitor.withLock { $0.retry = Retry(setback: setback, wait: wait) }
+            monitor.withLock { $0.retry = Retry(retryableFailure: retryableFailure, wait: wait) }
             return true
         case .wait:
             monitor.withLock { $0.reasonNotToRetry = "a part of the body was written where it can't be taken back" }
@@ -193,7 +195,7 @@ final class GetLoad: LoadDelegate {
 
     // MARK: Observers
 
-    /// Since the first try began.
+    /// Time since the first try started.
     var time: Duration { MonotonicTime.now - start }
 
     private func tell(_ event: LoadEvent) throws(Failure) {

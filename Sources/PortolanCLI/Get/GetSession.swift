@@ -11,31 +11,32 @@ final class GetSession: Sendable {
         var hasToldOfIt = false
     }
 
-    /// How long a load that has to end is waited for, before the program ends without it: its thread may hang in a write.
+    /// How long the program waits for a load that must end. Then it exits, because the load's thread may hang in a
+    /// write.
     private static let grace = Duration.seconds(1)
 
-    private let monitor = Monitor(State())
+    private let monitor = ConditionLock(State())
 
-    /// What the signal that has come makes the exit status.
+    /// The exit status for the signal that arrived, or `nil`.
     var interruption: ExitStatus? { monitor.withLock { $0.interruption } }
 
-    /// Loads one URL to its end, in several tries where those are asked for, and reports why it failed.
+    /// Loads one URL to its end, with retries if the user requested them, and reports the failure.
     ///
-    /// - Parameter body: what is sent, or why it can't be.
+    /// - Parameter body: the request body, or the reason why it is not available.
     func load(
         _ url: String, sending body: Result<Body?, Failure>, with command: GetCommand, on loader: Loader, strays: [PluginProblem],
         trace: TraceFile?
     ) -> Failure? {
         let observers = command.output.makeObservers(trace, checksTrust: !command.http.trustsEveryServer)
         var schedule = command.retries.schedule
-        /// When the first try began.
+        /// When the first try started.
         var start: Duration?
         while true {
             var load: GetLoad?
             do throws(Failure) {
                 let body = try body.get()
-                let new = try makeLoad(url, sending: body, with: command, observers, since: start) { [schedule] setback, elapsed in
-                    let decision = schedule.decide(after: setback, elapsed: elapsed)
+                let new = try makeLoad(url, sending: body, with: command, observers, since: start) { [schedule] retryableFailure, elapsed in
+                    let decision = schedule.decide(after: retryableFailure, elapsed: elapsed)
                     guard case .wait = decision, body?.isSpent == true else { return decision }
                     return .giveUp(reason: "what was sent can be read only once")
                 }
@@ -58,14 +59,15 @@ final class GetSession: Sendable {
 
     private func makeLoad(
         _ url: String, sending body: Body?, with command: GetCommand, _ observers: [any LoadObserver], since start: Duration?,
-        decideRetry: @escaping @Sendable (Setback, _ elapsed: Duration) -> RetrySchedule.Decision
+        decideRetry: @escaping @Sendable (RetryableFailure, _ elapsed: Duration) -> RetrySchedule.Decision
     ) throws(Failure) -> (load: GetLoad, request: Request) {
         var request = try command.request.request(for: url, sending: body)
         let output = try command.output.makeOutput(for: &request)
         command.request.leaveOutFields(of: &request)
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.asksHeadOnly,
-            refusesBadStatus: command.output.refusesBadStatus && command.output.continuationPoint == nil,  // which judges for itself
+            // `ResumedFile` and `ResumedStream` check the status.
+            refusesBadStatus: command.output.refusesBadStatus && command.output.resumePoint == nil,
             passwords: [command.request.passwords(for: request.url), command.http.proxyPasswords].compactMap { $0 }, since: start,
             decideRetry: decideRetry)
         return (load, request)
@@ -73,13 +75,13 @@ final class GetSession: Sendable {
 
     private func run(_ load: GetLoad, _ request: Request, on loader: Loader) throws(Failure) {
         try begin(load)
-        defer { monitor.signalling { $0.load = nil } }
+        defer { monitor.withLockBroadcasting { $0.load = nil } }
         try load.run(request, on: loader, grace: Self.grace)
     }
 
-    /// Tells of the next try, and waits for its time.
+    /// Reports the next try, and waits until it is due.
     ///
-    /// - Returns: whether it may begin: not after a signal.
+    /// - Returns: Whether the next try may start; `false` after a signal.
     private func prepare(
         _ retry: GetLoad.Retry, after failure: Failure, _ schedule: RetrySchedule, _ command: GetCommand, _ observers: [any LoadObserver],
         at time: Duration
@@ -94,7 +96,7 @@ final class GetSession: Sendable {
         return monitor.wait(atMost: retry.wait) { $0.interruption } == nil
     }
 
-    /// As curl does it where `Retry-After` leads beyond `--retry-max-time`.
+    /// Warns as curl does, for example if `Retry-After` exceeds `--retry-max-time`.
     private func tellWhyNotAgain(_ load: GetLoad, _ command: GetCommand) {
         guard let reason = load.reasonNotToRetry, !command.output.isSilent, interruption == nil else { return }
         Diagnostics.warn("not tried again: \(reason)")
@@ -104,7 +106,7 @@ final class GetSession: Sendable {
         let interruption = interruption
         let failure = interruption.map(Self.failure) ?? failure
         for observer in observers {
-            // `try?` because the first failure is the one to be told.
+            // `try?` because the first failure is the one to report.
             try? observer.observe(.failed(failure), at: time)
         }
         if let message = failure.message, interruption == nil || isFirstToTell() { Diagnostics.report(message) }
@@ -119,22 +121,23 @@ final class GetSession: Sendable {
         if let interruption { throw Self.failure(interruption) }
     }
 
-    /// Ends the running load; the program ends soon after, whatever hangs.
+    /// Ends the running load and soon afterwards the program, even if a thread hangs.
     func interrupt(_ status: ExitStatus) {
-        let load = monitor.signalling { state in
+        let load = monitor.withLockBroadcasting { state in
             state.interruption = status
             return state.load
         }
-        if let load { Interruption.cancelElsewhere { load.cancel() } }
+        if let load { SignalHandler.cancelElsewhere { load.cancel() } }
         let hasEnded = monitor.wait(atMost: Self.grace) { $0.load == nil ? true : nil } ?? false
         load?.abandon()
-        // The main thread ends the program where it can; this one does only where that hangs, in a write or before the load.
+        // Normally the main thread exits. This thread exits only if the main thread hangs in a write or before the
+        // load.
         if hasEnded { _ = monitor.wait(atMost: Self.grace) { _ in nil as Bool? } }
         if isFirstToTell() { Diagnostics.report(Self.failure(status).message ?? "") }
-        Interruption.leave(status)
+        SignalHandler.leave(status)
     }
 
-    /// Whether nobody has told of the signal yet: once is enough, also where the main thread takes long to end the program.
+    /// Whether the signal is not reported yet. It is reported once, even if the main thread takes long to exit.
     private func isFirstToTell() -> Bool {
         monitor.withLock { state in
             defer { state.hasToldOfIt = true }

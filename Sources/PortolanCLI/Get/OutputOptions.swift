@@ -3,7 +3,7 @@
 import ArgumentParser
 import Portolan
 
-/// Where the body goes, and what is told.
+/// Options for the output of the body and for reports.
 struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("o"), .customLong("output")], parsing: .unconditional,
@@ -28,7 +28,7 @@ struct OutputOptions: ParsableArguments {
         help: ArgumentHelp(
             "Load what is missing behind so many bytes; - is as many as the file has. What came stays where the load breaks off.",
             valueName: "-|offset"))
-    var continuationPoint: ContinuationPoint?
+    var resumePoint: ResumePoint?
 
     @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head before the body.")
     var includesHead = false
@@ -62,9 +62,9 @@ struct OutputOptions: ParsableArguments {
 
     func validate() throws {
         if file != nil, usesRemoteName { throw ValidationError("-o and -O exclude each other") }
-        if continuationPoint != nil, includesHead { throw ValidationError("-C and -i exclude each other") }
-        if continuationPoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: say with -o or -O which file is to go on") }
-        if usesSuggestedName, continuationPoint != nil {
+        if resumePoint != nil, includesHead { throw ValidationError("-C and -i exclude each other") }
+        if resumePoint == .endOfFile, goesToStandardOutput { throw ValidationError("-C -: say with -o or -O which file is to go on") }
+        if usesSuggestedName, resumePoint != nil {
             throw ValidationError("-C and -J exclude each other: the name has to be known before the server is asked")
         }
         if let trace, TraceFile(trace) == nil {
@@ -79,30 +79,30 @@ struct OutputOptions: ParsableArguments {
 
     private var goesToStandardOutput: Bool { (file == nil || file?.path == "-") && !usesRemoteName }
 
-    /// A place for one body.
+    /// Makes the output for one body.
     ///
-    /// - Parameter request: asks for the missing part alone, where an earlier load is continued.
+    /// - Parameter request: changed to request only the missing part, if an earlier load is resumed.
     func makeOutput(for request: inout Request) throws(Failure) -> any BodyOutput {
         if usesRemoteName, let trace = trace?.path, FileSystem.isSame(FileOutput.name(of: request.url), trace) {
             throw Failure(.writeFailed, "-O and --trace name the same file, '\(trace)'; choose another one for --trace")
         }
-        guard let continuationPoint else { return try makeOutput(for: request.url) }
-        let isCoded = request[KeepsContentCoding.self] ?? false
-        if let file = try continuedFile(for: request.url) {
-            let continuation = try continuationPoint.continuation(of: file, isCoded: isCoded)
-            continuation.ask(in: &request)
-            return ContinuedFile(file, continuation)
+        guard let resumePoint else { return try makeOutput(for: request.url) }
+        let isCoded = request[DisablesContentDecoding.self] ?? false
+        if let file = try resumedFile(for: request.url) {
+            let resume = try resumePoint.resume(of: file, isCoded: isCoded)
+            resume.ask(in: &request)
+            return ResumedFile(file, resume)
         }
-        guard case .byte(let offset) = continuationPoint else {
+        guard case .byte(let offset) = resumePoint else {
             throw Failure(.writeFailed, "-C - goes on in a regular file; say where with '-C OFFSET'")
         }
-        let continuation = Continuation(offset: offset, validator: nil, isCoded: isCoded)
-        continuation.ask(in: &request)
-        return ContinuedStream(continuation, next: try makeOutput(for: request.url))
+        let resume = Resume(offset: offset, validator: nil, isCoded: isCoded)
+        resume.ask(in: &request)
+        return ResumedStream(resume, next: try makeOutput(for: request.url))
     }
 
-    /// `nil` where the bytes go to a stream, of which nothing is there before.
-    private func continuedFile(for url: URLRecord) throws(Failure) -> ContinuedFile.Place? {
+    /// The file to resume; `nil` if the bytes go to a stream, which has no earlier bytes.
+    private func resumedFile(for url: URLRecord) throws(Failure) -> ResumedFile.Place? {
         if usesRemoteName { return try .named(FileOutput.name(of: url)) }
         guard let file, file.path != "-", case .file = try file.kind.get() else { return nil }
         return .path(file.path)
@@ -118,7 +118,7 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    /// - Parameter checksTrust: whether servers' certificates are checked.
+    /// - Parameter checksTrust: whether server certificates are checked.
     func makeObservers(_ trace: TraceFile?, checksTrust: Bool) -> [any LoadObserver] {
         var observers: [any LoadObserver] = []
         if let trace { observers.append(trace.recorder()) }

@@ -117,7 +117,7 @@ struct RequestOptions: ParsableArguments {
         if let method = method.flatMap({ HTTPRequest.Method($0) }) { request.method = method }
         for case .field(let field) in fields { request.fields.append(field) }
         if keepsCoding {
-            request[KeepsContentCoding.self] = true
+            request[DisablesContentDecoding.self] = true
             if request.isHTTP, !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "gzip, deflate" }
         }
         leaveOutFields(of: &request)

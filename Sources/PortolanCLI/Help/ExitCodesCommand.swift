@@ -8,7 +8,7 @@ struct ExitCodesCommand: ParsableCommand {
         commandName: "exit-codes", abstract: "List the exit statuses and what they mean.", discussion: ExitStatus.table)
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         try StandardOutput.write(ExitStatus.table + "\n")
     }
 }

@@ -32,7 +32,7 @@ struct NewPluginCommand: ParsableCommand {
     }
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         let name = try PluginName(parsing: name)
         try Scaffold(name, in: language, from: .current).write(to: name.scheme)
         try StandardOutput.write(

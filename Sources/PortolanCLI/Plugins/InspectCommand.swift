@@ -17,7 +17,7 @@ struct InspectCommand: ParsableCommand {
     var isJSON = false
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         let found = try PluginArgument.plugin(plugin, in: PluginCatalogue())
         let plugin = try Failure.explaining { () throws(PluginProblem) in try found.readingConformance() }
         let digest = plugin.libraryDigest

@@ -14,7 +14,7 @@ struct ListCommand: ParsableCommand {
     var isJSON = false
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         let catalogue = PluginCatalogue()
         if isJSON {
             try StandardOutput.write([

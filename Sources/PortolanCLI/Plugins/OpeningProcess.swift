@@ -16,11 +16,11 @@ enum OpeningProcess {
 
     /// - Returns: what is wrong with the plugin; `isEnd`: it has ended that process, or did not come back.
     static func problems(of plugin: InstalledPlugin) throws(Failure) -> (list: [String], isEnd: Bool) {
-        var judge = Judge(Subject(plugin))
-        judge.timeLimit = timeLimit
-        let opening: Judge.Opening
+        var runner = ConformanceRunner(ConformanceTarget(plugin))
+        runner.timeLimit = timeLimit
+        let opening: ConformanceRunner.Opening
         do {
-            opening = try judge.opening {
+            opening = try runner.opening {
                 do throws(LoadError) {
                     _ = try plugin.open()
                     return []

@@ -25,7 +25,7 @@ struct SchemaCommand: ParsableCommand {
     var isJSON = false
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         guard isJSON else { return try StandardOutput.write(PluginManifest.schema) }
         try StandardOutput.write(JSONParser.parse(Array(PluginManifest.schema.utf8)))
     }

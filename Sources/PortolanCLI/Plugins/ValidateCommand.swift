@@ -23,7 +23,7 @@ struct ValidateCommand: ParsableCommand {
     var isJSON = false
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         LogLines.bootstrap(isVerbose: false)
         let catalogue = PluginCatalogue()
         let verdicts = plugins.isEmpty ? Verdict.all(of: catalogue) : plugins.map { Verdict(on: $0, in: catalogue) }
@@ -36,30 +36,30 @@ struct ValidateCommand: ParsableCommand {
     }
 }
 
-/// What there is to say of one plugin.
+/// The problems and warnings of one plugin.
 struct Verdict {
-    let subject: String
+    let target: String
     var problems: [String] = []
     var warnings: [String] = []
 
     var isValid: Bool { problems.isEmpty }
 
     init(on argument: String, in catalogue: PluginCatalogue) {
-        subject = argument
+        target = argument
         do throws(Failure) {
-            judge(try PluginArgument.plugin(argument, in: catalogue))
+            evaluate(try PluginArgument.plugin(argument, in: catalogue))
         } catch {
             problems.append(error.message ?? error.status.meaning)
         }
     }
 
     private init(on plugin: InstalledPlugin) {
-        subject = plugin.identifier
-        judge(plugin)
+        target = plugin.identifier
+        evaluate(plugin)
     }
 
     private init(_ problem: PluginProblem) {
-        subject = problem.path
+        target = problem.path
         problems = [problem.description]
     }
 
@@ -67,7 +67,7 @@ struct Verdict {
         catalogue.strays.map { Self($0) } + catalogue.plugins.map { Self(on: $0) }
     }
 
-    private mutating func judge(_ plugin: InstalledPlugin) {
+    private mutating func evaluate(_ plugin: InstalledPlugin) {
         do throws(PluginProblem) {
             warnings = try Self.warnings(of: plugin)
             open(plugin)
@@ -77,9 +77,9 @@ struct Verdict {
         }
     }
 
-    /// What is worth a word of a plugin that can be used.
+    /// Returns the warnings about a usable plugin.
     ///
-    /// - Throws: what is wrong with the manifest's conformance section.
+    /// - Throws: ``PluginProblem`` if the manifest's conformance section is invalid.
     static func warnings(of plugin: InstalledPlugin) throws(PluginProblem) -> [String] {
         let warnings = plugin.warnings.map(\.description)
         guard try plugin.readingConformance().manifest.conformance == nil else { return warnings }
@@ -97,25 +97,25 @@ struct Verdict {
     }
 
     var lines: [String] {
-        problems.map { $0.hasPrefix("\(subject):") ? $0 : "\(subject): \($0)" } + warnings.map { "\(subject): warning: \($0)" }
-            + (isValid ? ["\(subject): valid"] : [])
+        problems.map { $0.hasPrefix("\(target):") ? $0 : "\(target): \($0)" } + warnings.map { "\(target): warning: \($0)" }
+            + (isValid ? ["\(target): valid"] : [])
     }
 
     var json: JSONValue {
         [
-            "plugin": .string(subject), "valid": .bool(isValid), "problems": .array(problems.map(JSONValue.string)),
+            "plugin": .string(target), "valid": .bool(isValid), "problems": .array(problems.map(JSONValue.string)),
             "warnings": .array(warnings.map(JSONValue.string)),
         ]
     }
 }
 
-/// How a command line names a plugin.
+/// Finds the plugin that a command line names.
 enum PluginArgument {
-    /// An installed plugin's identifier, or else the path of a folder, manifest or library.
+    /// Accepts the identifier of an installed plugin, or the path of a folder, manifest or library.
     static func plugin(_ argument: String, in catalogue: PluginCatalogue) throws(Failure) -> InstalledPlugin {
         if !argument.contains("/") {
             if let plugin = catalogue[argument] { return plugin }
-            // A manifest that can't be read does not say whose it is.
+            // An unreadable manifest does not show which plugin it belongs to.
             if !catalogue.strays.isEmpty, FileSystem.kind(at: argument) == nil {
                 let strays = catalogue.strays.map(\.description).joined(separator: "; ")
                 throw Failure(.pluginNotLoadable, "no plugin '\(argument)' is known; it may be one of those that can't be read: \(strays)")

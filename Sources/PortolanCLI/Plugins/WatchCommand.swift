@@ -35,7 +35,7 @@ struct WatchCommand: ParsableCommand {
         LogLines.bootstrap(isVerbose: false)
         // Before there are threads.
         let helper = try OpeningHelper { [path] in Self.problem(of: path) }
-        try Interruption.observe { Interruption.leave($0) }
+        try SignalHandler.observe { SignalHandler.leave($0) }
         let request = try url.map { text throws(Failure) in try Request(argument: text) }
         let catalogue = PluginCatalogue()
         var plugin = try PluginArgument.plugin(path, in: catalogue)
@@ -43,8 +43,8 @@ struct WatchCommand: ParsableCommand {
         plugin.copiesLibrary = true
         let registry = ProtocolRegistry.builtIn()
         catalogue.register(in: registry)
-        let bench = PluginBench(
-            ServingPlugin(plugin, in: registry), on: Loader(configuration: .default, registry: registry), request: request, helper,
+        let bench = PluginWorkspace(
+            RegisteredPlugin(plugin, in: registry), on: Loader(configuration: .default, registry: registry), request: request, helper,
             isJSON: isJSON)
         try bench.watch(atMost: limit)
         if !bench.isServingNewest { throw Failure(.pluginNotLoadable, nil) }

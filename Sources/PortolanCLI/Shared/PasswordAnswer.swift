@@ -3,32 +3,34 @@
 import Portolan
 import Synchronization
 
-/// Answers questions for a user name and password with the ones that were given for a URL, or for proxies.
+/// Responds to password challenges with the credentials for a URL or for proxies.
 ///
-/// Those for a URL go to its scheme, host and port alone; in `zip:http://h/x` those of `http://h/x`. Where no host is named at all, whoever asks
-/// first gets them, unless a redirect came before. Once they were wrong, they are not sent to that protection space again.
+/// Credentials for a URL go only to its scheme, host and port; for `zip:http://h/x`, to those of `http://h/x`. If the
+/// URL names no host, they go to the first challenge, unless a redirect came before. After a rejection, they are not
+/// sent to that protection space again.
 final class PasswordAnswer: Sendable {
     enum Verdict: Equatable {
         case answered
-        /// Not a question for these credentials; default handling goes on.
+        /// The challenge is not for these credentials; default handling continues.
         case leftAlone
         /// The credentials were wrong.
         case refused
     }
 
     private struct State {
-        /// How often each space got them.
+        /// How many times each space got the credentials.
         var answers: [ProtectionSpace: Int] = [:]
         var hasRedirected = false
     }
 
-    /// One load may come to a space again after redirects; a handler that forgets that it has asked must come to an end.
+    /// The most times that one space gets the credentials. A load may return to a space after redirects, but the loop
+    /// must end for a handler that does not count failures.
     private static let answerLimit = 32
 
-    /// Who gets them.
+    /// The peers that get the credentials.
     enum Audience {
         case origin(URLRecord)
-        /// Whichever proxy asks: it was chosen by the same user.
+        /// Any proxy that sends a challenge: the same user chose it.
         case proxy
     }
 
@@ -55,8 +57,8 @@ final class PasswordAnswer: Sendable {
         state.withLock { $0.hasRedirected = true }
     }
 
-    /// Decides; the caller then answers the challenge with ``answer(for:)``.
-    func judge(_ challenge: AuthenticationChallenge) -> Verdict {
+    /// Decides how to respond; the caller then answers the challenge with ``answer(for:)``.
+    func evaluate(_ challenge: AuthenticationChallenge) -> Verdict {
         let space = challenge.protectionSpace
         return state.withLock { state in
             guard case .password = space.kind, isMeant(for: space, state) else { return .leftAlone }
@@ -78,23 +80,23 @@ final class PasswordAnswer: Sendable {
     private func isMeant(for space: ProtectionSpace, _ state: State) -> Bool {
         guard case .origin(let url) = audience else { return space.isProxy }
         guard !space.isProxy else { return false }
-        // A handler that has no host to name speaks of the URL that it serves.
+        // A handler without a host name means the URL that it serves.
         guard !space.host.isEmpty, let server = Self.server(of: url) else { return !state.hasRedirected }
         return space.isOrigin(of: server)
     }
 
-    /// The URL that names a server: this one, or the one that lies in it; `nil` where none does.
+    /// Returns the URL that names a server: this one, or the one nested in it; `nil` if neither does.
     private static func server(of url: URLRecord) -> URLRecord? {
         var url = url
         while url.host?.isEmpty ?? true {
-            // `try?` because what is no URL names no server.
+            // `try?` because an invalid URL names no server.
             guard let inner = try? URLRecord(parsing: String(url.schemeSpecificPart)) else { return nil }
             url = inner
         }
         return url
     }
 
-    /// What to say when the credentials were wrong.
+    /// Returns the error for wrong credentials.
     static func refusal(_ challenge: AuthenticationChallenge) -> LoadError {
         let space = challenge.protectionSpace
         let place = [space.realm.map { "realm '\($0)'" }, space.host.isEmpty ? nil : "'\(space.host)'"].compactMap { $0 }
@@ -109,10 +111,10 @@ extension [PasswordAnswer] {
         for password in self { password.noteRedirect() }
     }
 
-    /// The word of the first that the challenge is for.
-    func judge(_ challenge: AuthenticationChallenge) -> (verdict: PasswordAnswer.Verdict, answer: ChallengeAnswer) {
+    /// Returns the decision of the first element that the challenge is for.
+    func evaluate(_ challenge: AuthenticationChallenge) -> (verdict: PasswordAnswer.Verdict, answer: ChallengeAnswer) {
         for password in self {
-            let verdict = password.judge(challenge)
+            let verdict = password.evaluate(challenge)
             if verdict != .leftAlone { return (verdict, password.answer(for: verdict)) }
         }
         return (.leftAlone, .performDefault)

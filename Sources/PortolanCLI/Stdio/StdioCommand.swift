@@ -21,7 +21,7 @@ struct StdioCommand: ParsableCommand {
 
     func run() throws {
         let server = StdioServer(proxyPasswords: { http.proxyPasswords })
-        try Interruption.observe { server.interrupt($0) }
+        try SignalHandler.observe { server.interrupt($0) }
         var configuration = try http.configuration()
         // As many as there are loads, so that none waits for another one.
         configuration.connections.perHost = StdioServer.loadLimit

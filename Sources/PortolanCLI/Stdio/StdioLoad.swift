@@ -4,9 +4,9 @@ import HTTPTypes
 import Portolan
 import Synchronization
 
-/// One load of `stdio`: collects what comes, and hands it over in the end.
+/// One load of `stdio`: collects the events, and passes them on at the end.
 final class StdioLoad: LoadDelegate {
-    /// The most parts of a multipart body that one answer has.
+    /// The largest number of multipart parts in one response line.
     static let partLimit = 65_536
 
     private let bodyLimit: Int
@@ -22,7 +22,7 @@ final class StdioLoad: LoadDelegate {
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         var response = response
-        // A handler may name the resource without it, as one that replays a recording does.
+        // A handler may report the URL without its fragment, for example when it replays a recording.
         response.url = response.url.inheritingFragment(of: task.currentRequest.url)
         return outcome.withLock { outcome in
             if let earlier = outcome.response {
@@ -72,7 +72,7 @@ final class StdioLoad: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        let (verdict, answer) = passwords.judge(challenge)
+        let (verdict, answer) = passwords.evaluate(challenge)
         if verdict == .refused {
             outcome.withLock { $0.error = PasswordAnswer.refusal(challenge) }
         }

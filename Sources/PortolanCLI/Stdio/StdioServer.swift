@@ -25,7 +25,7 @@ final class StdioServer: Sendable {
 
     /// For proxies that ask: of each load its own, for it counts.
     private let proxyPasswords: @Sendable () -> PasswordAnswer?
-    private let monitor = Monitor(State())
+    private let monitor = ConditionLock(State())
     /// Held while a line is written, so that lines stay whole.
     private let output = Mutex(())
 
@@ -35,7 +35,7 @@ final class StdioServer: Sendable {
 
     /// Serves until the input ends and every answer is out.
     func serve(_ input: Descriptor, loaders: StdioLoaders) throws(Failure) {
-        var lines = LineReader(input)
+        var lines = StdioLineReader(input)
         do throws(SystemError) {
             while let line = try lines.next() { take(line, loaders) }
         } catch {
@@ -54,10 +54,10 @@ final class StdioServer: Sendable {
             state.interruption = status
             return Array(state.tasks.values)
         }
-        for task in tasks { Interruption.cancelElsewhere { task.cancel() } }
+        for task in tasks { SignalHandler.cancelElsewhere { task.cancel() } }
         _ = monitor.wait(atMost: Self.grace) { $0.running == 0 ? true : nil }
         // To end a server one sends SIGTERM: it has done what it was told.
-        Interruption.leave(status == .terminated ? .success : status)
+        SignalHandler.leave(status == .terminated ? .success : status)
     }
 
     private func waitForLoads() {
@@ -66,9 +66,9 @@ final class StdioServer: Sendable {
 
     // MARK: One line
 
-    private func take(_ line: LineReader.Line, _ loaders: StdioLoaders) {
+    private func take(_ line: StdioLineReader.Line, _ loaders: StdioLoaders) {
         guard case .bytes(let bytes) = line else {
-            let error = LoadError(.limitExceeded, message: "a line is longer than \(LineReader.defaultLimit) bytes")
+            let error = LoadError(.limitExceeded, message: "a line is longer than \(StdioLineReader.defaultLimit) bytes")
             return write(StdioAnswer.failure(id: .null, error))
         }
         guard bytes.contains(where: { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D }) else { return }
@@ -103,7 +103,7 @@ final class StdioServer: Sendable {
         let delegate = StdioLoad(bodyLimit: Self.bodyLimit, passwords: [load.passwords, proxyPasswords()].compactMap { $0 }) {
             [self] task, outcome in
             write(StdioAnswer.load(id: id, outcome))
-            monitor.signalling { state in
+            monitor.withLockBroadcasting { state in
                 state.running -= 1
                 state.tasks[ObjectIdentifier(task)] = nil
             }
@@ -139,6 +139,6 @@ final class StdioServer: Sendable {
         guard let failure else { return }
         // Without a reader there is nothing left to do, and the input may never end.
         if let message = failure.message { Diagnostics.report(message) }
-        Interruption.leave(failure.status)
+        SignalHandler.leave(failure.status)
     }
 }

@@ -14,7 +14,7 @@ struct VersionCommand: ParsableCommand {
     @OptionGroup var loader: LoaderOptions
 
     func run() throws {
-        Interruption.ignoreClosedPipes()
+        SignalHandler.ignoreClosedPipes()
         let schemes = try loader.setUp().loader.schemes
         if isJSON {
             try StandardOutput.write(["version": .string(portolanVersion), "schemes": .array(schemes.map(JSONValue.string))])

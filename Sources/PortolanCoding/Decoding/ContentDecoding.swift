@@ -11,7 +11,7 @@ package import PortolanCore
 /// - Where one of the content codings is not known, all remain (Fetch, "handle content codings"): so the field says what the bytes are.
 /// - Transfer codings beside chunked belong to the message and not to what it carries: they are undone whatever the caller wants of the content
 ///   codings (RFC 9112 §6.1, §7).
-/// - There is nothing to undo without a body (HEAD, 204, 304), nor where the request asks for the coded bytes (``KeepsContentCoding``),
+/// - There is nothing to undo without a body (HEAD, 204, 304), nor where the request asks for the coded bytes (``DisablesContentDecoding``),
 ///   nor in 206: a range is one of the coded bytes (RFC 9110 §14), of which most do not begin where a coding does. All codings remain then.
 /// - An empty body is an empty body, whatever codings it is said to have, as in browsers.
 ///
@@ -30,7 +30,7 @@ package struct ContentDecoding: BodyTransform {
         self.limits = limits
         self.transferCodings = transferCodings
         hasBody = request.method != .head
-        keepsCoding = request[KeepsContentCoding.self] ?? false
+        keepsCoding = request[DisablesContentDecoding.self] ?? false
     }
 
     /// What to send as Accept-Encoding; `nil` where the request has that field, which then stays as it is.

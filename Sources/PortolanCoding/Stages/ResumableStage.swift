@@ -11,7 +11,7 @@ package import PortolanCore
 ///    so also after its own end: an end that comes in a pause is kept until all before it was delivered.
 /// 3. After `.stopped` it calls no more: the client was told the end, or wants none. A stage that fails the load answers so.
 /// 4. On ``ProtocolLoad/stopLoading()`` it lets go of the stage.
-package protocol ResumableStage: ClientStage {
+package protocol ResumableStage: ForwardingClient {
     /// The client wants more: delivers what was held back, by the stages behind this one first.
     ///
     /// - Returns: `.keepGoing`: nothing is held back any more, the load may go on. `.pause`: the client paused again.

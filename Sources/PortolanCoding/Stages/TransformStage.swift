@@ -14,7 +14,7 @@ package final class TransformStage<Transform: BodyTransform & ~Copyable>: Resuma
     private var transform: Transform
     private var place = Place.passing
     private var turn = Turn.none
-    private var kept = KeptEvents()
+    private var kept = BufferedEvents()
 
     private enum Place {
         /// Nothing is transformed; or the response has yet to come.

@@ -2,17 +2,17 @@
 
 /// A call that a load made of its client, with what it gave.
 enum ClientCall: Hashable, Sendable {
-    case interim(Given<GivenResponse>)
-    case response(Given<GivenResponse>)
+    case interim(ReadStruct<DecodedResponse>)
+    case response(ReadStruct<DecodedResponse>)
     /// How many bytes; whether each of them could be read; whether they changed while the client looked.
     case data(count: Int, isReadable: Bool, changed: Bool)
-    case trailers([GivenField]?)
+    case trailers([ReadField]?)
     case finish
-    case failure(Given<GivenError>)
-    case redirect(Given<GivenChange>, Given<GivenResponse>)
+    case failure(ReadStruct<ReadError>)
+    case redirect(ReadStruct<ReadChange>, ReadStruct<DecodedResponse>)
     case confirmed
     case readCached
-    case challenge(Given<GivenChallenge>)
+    case challenge(ReadStruct<ReadChallenge>)
     case cancelledChallenge
     /// How many bytes were given; negative: a `portolan_flow`.
     case readBody(Int64)

@@ -12,7 +12,7 @@ struct LoadRecord: Hashable, Sendable {
     let calls: [RecordedCall]
     let body: [UInt8]
     /// What `make` gave where it made no load.
-    let refusal: Given<GivenError>?
+    let refusal: ReadStruct<ReadError>?
     let isMade: Bool
     /// Whether all calls into the load had returned.
     let isIdle: Bool
@@ -40,12 +40,12 @@ struct LoadRecord: Hashable, Sendable {
 
     var didFinish: Bool { calls.contains { $0.call == .finish } }
 
-    var responses: [Given<GivenResponse>] {
+    var responses: [ReadStruct<DecodedResponse>] {
         calls.compactMap { if case .response(let response) = $0.call { response } else { nil } }
     }
 
     /// Why it failed, or was refused; `nil` where it did neither.
-    var failure: Given<GivenError>? {
+    var failure: ReadStruct<ReadError>? {
         refusal ?? calls.compactMap { if case .failure(let error) = $0.call { error } else { nil } }.first
     }
 

@@ -6,14 +6,16 @@ import PortolanPlugins
 /// BODY: the bytes, and what a response says of them.
 extension ConformanceCheck {
     static let body: [ConformanceCheck] = [
-        ConformanceCheck("BODY-01") { trial throws(Unjudged) in
-            let stated = try trial.everyLoad().filter { $0.isLoadable && $0.statesContents && !$0.tags.contains(.hangs) }
-            guard !stated.isEmpty else { throw Unjudged("the manifest states no digest, length, MIME type or status") }
-            let instance = try trial.instance()
+        ConformanceCheck("BODY-01") { context throws(CheckSkipped) in
+            let stated = try context.everyLoad().filter { $0.isLoadable && $0.statesContents && !$0.tags.contains(.hangs) }
+            guard !stated.isEmpty else { throw CheckSkipped("the manifest states no digest, length, MIME type or status") }
+            let instance = try context.instance()
             for load in stated {
                 // What a URL outside of the plugin yields is not its own.
-                guard let last = try trial.follow(load, of: instance).last, !last.calls.contains(where: \.isTakenRedirect) else { continue }
-                trial.fail(last.differences(from: load).map { "'\(load.url)' \($0)" })
+                guard let last = try context.follow(load, of: instance).last, !last.calls.contains(where: \.isTakenRedirect) else {
+                    continue
+                }
+                context.fail(last.differences(from: load).map { "'\(load.url)' \($0)" })
             }
             instance.end()
         },
@@ -23,17 +25,17 @@ extension ConformanceCheck {
             guard response.expectedLength >= 0, response.expectedLength != record.countedBytes else { return [] }
             return ["the response expects \(response.expectedLength) bytes, and \(record.countedBytes) came"]
         },
-        ConformanceCheck("BODY-03") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.succeeds) {
-                var script = Trial.script(for: load)
+        ConformanceCheck("BODY-03") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.succeeds) {
+                var script = CheckContext.script(for: load)
                 // Time in which whoever writes there does so: at first enough for a thread that has to wait for a processor.
                 script.whileDelivering = { index, call in
-                    if index < 8, case .data = call { Patience.watch(.milliseconds(index < 4 ? 40 : 3)) }
+                    if index < 8, case .data = call { Polling.watch(.milliseconds(index < 4 ? 40 : 3)) }
                 }
-                let record = try trial.perform(trial.request(load.url), of: instance, script)
+                let record = try context.perform(context.request(load.url), of: instance, script)
                 if record.calls.contains(where: { if case .data(_, _, true) = $0.call { true } else { false } }) {
-                    trial.fail("'\(load.url)': bytes changed while they were lent")
+                    context.fail("'\(load.url)': bytes changed while they were lent")
                 }
             }
             instance.end()
@@ -51,26 +53,26 @@ extension ConformanceCheck {
             guard record.body.count > 1 << 20, runs > 0, record.body.count / runs < 4096 else { return [] }
             return ["\(record.body.count >> 10) KiB came in \(runs) runs, of \(record.body.count / runs) bytes on average"]
         },
-        ConformanceCheck("BODY-07") { trial throws(Unjudged) in
-            let huge = try trial.everyLoad().filter { $0.isHuge && $0.needs.isEmpty }
-            guard !huge.isEmpty else { throw Unjudged("the manifest names no URL with a body of 4 GiB or more") }
-            let instance = try trial.instance()
+        ConformanceCheck("BODY-07") { context throws(CheckSkipped) in
+            let huge = try context.everyLoad().filter { $0.isHuge && $0.needs.isEmpty }
+            guard !huge.isEmpty else { throw CheckSkipped("the manifest names no URL with a body of 4 GiB or more") }
+            let instance = try context.instance()
             for load in huge {
-                var script = Trial.script(for: load)
+                var script = CheckContext.script(for: load)
                 script.isTerse = true
-                let made = try trial.make(trial.request(load.url), of: instance, script)
+                let made = try context.make(context.request(load.url), of: instance, script)
                 try made.start()
-                guard let record = trial.settled(made, within: trial.patience * 3) else {
-                    throw Unjudged("'\(load.url)' did not end in time; --timeout gives more")
+                guard let record = context.settled(made, within: context.patience * 3) else {
+                    throw CheckSkipped("'\(load.url)' did not end in time; --timeout gives more")
                 }
                 let count = made.client.state.withLock(\.bodyLength)
-                if count != load.length { trial.fail("'\(load.url)' gave \(count) bytes, not \(load.length ?? 0)") }
+                if count != load.length { context.fail("'\(load.url)' gave \(count) bytes, not \(load.length ?? 0)") }
                 let expected = record.responses.last?.value?.expectedLength ?? -1
                 if expected >= 0, expected != count {
-                    trial.fail("'\(load.url)': the response expects \(expected) bytes, and \(count) came")
+                    context.fail("'\(load.url)': the response expects \(expected) bytes, and \(count) came")
                 }
             }
-            if trial.areAllIdle { instance.end() }
+            if context.areAllIdle { instance.end() }
         },
         eachLoad("BODY-06", .empty) { record in
             record.didFinish && !record.responses.isEmpty && record.body.isEmpty ? [] : ["an empty body came as \(record.summary)"]
@@ -89,13 +91,13 @@ extension ConformanceCheck {
                 return findings
             }
         },
-        ConformanceCheck("BODY-10") { trial throws(Unjudged) in
-            let cut = try trial.loads(.fails).filter { ["truncated", "connectionLost"].contains($0.error) }
-            guard !cut.isEmpty else { throw Unjudged("the manifest names no URL whose body is cut short (truncated, connectionLost)") }
-            let instance = try trial.instance()
+        ConformanceCheck("BODY-10") { context throws(CheckSkipped) in
+            let cut = try context.loads(.fails).filter { ["truncated", "connectionLost"].contains($0.error) }
+            guard !cut.isEmpty else { throw CheckSkipped("the manifest names no URL whose body is cut short (truncated, connectionLost)") }
+            let instance = try context.instance()
             for load in cut {
-                if try trial.follow(load, of: instance).last?.didFinish == true {
-                    trial.fail("'\(load.url)', whose body is cut short, finished as if it were whole")
+                if try context.follow(load, of: instance).last?.didFinish == true {
+                    context.fail("'\(load.url)', whose body is cut short, finished as if it were whole")
                 }
             }
             instance.end()
@@ -121,7 +123,9 @@ extension LoadRecord {
         // That it fails, and why, is ERR-01's; what came before the failure is stated all the same.
         if load.error == nil, !didFinish { return ["came to \(LoadResult(self).words), and was to succeed"] }
         var found: [String] = []
-        if let length = load.length, length != body.count { found.append("gave \(Words.count(body.count, "byte")), not \(length)") }
+        if let length = load.length, length != body.count {
+            found.append("gave \(ValueFormatting.count(body.count, "byte")), not \(length)")
+        }
         let response = responses.compactMap(\.value).last
         if let mime = load.mime, response?.mimeType.text?.lowercased() != mime {
             found.append("has the MIME type \(response?.mimeType.quoted ?? "(absent)"), not '\(mime)'")
@@ -132,7 +136,8 @@ extension LoadRecord {
         if let stated = load.sha256 {
             let digest = SHA256.hexadecimal(of: body)
             if digest != stated {
-                found.append("gave \(Words.count(body.count, "byte")) with the digest \(digest.prefix(16))…, not \(stated.prefix(16))…")
+                found.append(
+                    "gave \(ValueFormatting.count(body.count, "byte")) with the digest \(digest.prefix(16))…, not \(stated.prefix(16))…")
             }
         }
         return found

@@ -7,152 +7,155 @@ import Synchronization
 /// CANCEL: loads that nobody wants any more.
 extension ConformanceCheck {
     static let cancellation: [ConformanceCheck] = [
-        ConformanceCheck("CANCEL-01") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let count = try trial.perform(request, of: instance, Trial.script(for: load)).events.count
+        ConformanceCheck("CANCEL-01") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                let count = try context.perform(request, of: instance, CheckContext.script(for: load)).events.count
                 for index in 0..<min(count, 8) {
-                    guard let record = try trial.stopped(request, of: instance, atEvent: index, Trial.script(for: load)) else {
-                        throw Unjudged("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                    guard let record = try context.stopped(request, of: instance, atEvent: index, CheckContext.script(for: load)) else {
+                        throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
                     }
                     guard let late = record.toldAfterStop.first else { continue }
                     let place = late.within == .stop ? "from within stop" : "after stop had returned"
-                    trial.fail("'\(load.url)': \(late.call.function) was called \(place), at its event \(index + 1)")
+                    context.fail("'\(load.url)': \(late.call.function) was called \(place), at its event \(index + 1)")
                 }
             }
         },
-        ConformanceCheck("CANCEL-02") { trial throws(Unjudged) in
-            var random = SplitMix(seed: trial.seed)
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+        ConformanceCheck("CANCEL-02") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 let start = MonotonicTime.now
-                _ = try trial.perform(request, of: instance, Trial.script(for: load))
+                _ = try context.perform(request, of: instance, CheckContext.script(for: load))
                 // For as long as it takes, and a little more; of one that takes long the first moments.
                 let longest = min(max(MonotonicTime.now - start, .milliseconds(4)), .milliseconds(50)) / .microseconds(1)
                 for _ in 0..<32 {
-                    let made = try trial.make(request, of: instance, Trial.script(for: load))
+                    let made = try context.make(request, of: instance, CheckContext.script(for: load))
                     try made.start()
-                    Patience.watch(.microseconds(Int64(random.next() % UInt64(longest))))
+                    Polling.watch(.microseconds(Int64(random.next() % UInt64(longest))))
                     made.stop()
-                    if trial.settled(made, within: .seconds(1)) == nil {
-                        return trial.fail("'\(load.url)' did not come to rest within a second after a stop between two events")
+                    if context.settled(made, within: .seconds(1)) == nil {
+                        return context.fail("'\(load.url)' did not come to rest within a second after a stop between two events")
                     }
                 }
             }
         },
-        ConformanceCheck("CANCEL-03") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(Unjudged) in
-                guard let function = try trial.functionThatHoldsUpStop(of: load, request, instance) else { return }
-                trial.fail("'\(load.url)': a stop on another thread did not return for a second while \(function) ran")
+        ConformanceCheck("CANCEL-03") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: true) { load, request, instance throws(CheckSkipped) in
+                guard let function = try context.functionThatHoldsUpStop(of: load, request, instance) else { return }
+                context.fail("'\(load.url)': a stop on another thread did not return for a second while \(function) ran")
             }
         },
-        ConformanceCheck("CANCEL-04") { trial throws(Unjudged) in
+        ConformanceCheck("CANCEL-04") { context throws(CheckSkipped) in
             var seen = false
             for scenario in [ConformanceRule.Scenario.succeeds, .hangs] {
                 // `try?` because a manifest without a URL that hangs has others.
-                guard let loads = try? trial.loads(scenario) else { continue }
-                let instance = try trial.instance()
+                guard let loads = try? context.loads(scenario) else { continue }
+                let instance = try context.instance()
                 for load in loads {
-                    let request = try trial.request(load.url)
-                    guard let record = try trial.stopped(request, of: instance, atEvent: 0, Trial.script(for: load)) else {
-                        if trial.hasFailedInStop(load, of: instance) { return }
+                    let request = try context.request(load.url)
+                    guard let record = try context.stopped(request, of: instance, atEvent: 0, CheckContext.script(for: load)) else {
+                        if context.hasFailedInStop(load, of: instance) { return }
                         continue
                     }
                     for turn in record.turnTimes where turn.function == .stop {
                         seen = true
-                        if turn.time > .milliseconds(100) { trial.fail("'\(load.url)': stop returned after \(Words.time(turn.time))") }
+                        if turn.time > .milliseconds(100) {
+                            context.fail("'\(load.url)': stop returned after \(ValueFormatting.time(turn.time))")
+                        }
                     }
                 }
-                if trial.areAllIdle { instance.end() }
+                if context.areAllIdle { instance.end() }
             }
             // … while it is paused, or waits for an answer.
             for isAsked in [false, true] {
                 // `try?` because a manifest without one has others.
-                guard let loads = try? trial.loads(isAsked ? .challenges : .succeeds) else { continue }
-                let instance = try trial.instance()
+                guard let loads = try? context.loads(isAsked ? .challenges : .succeeds) else { continue }
+                let instance = try context.instance()
                 for load in loads {
-                    var script = Trial.script(for: load)
+                    var script = CheckContext.script(for: load)
                     (script.pauses, script.pauseTime) = (isAsked ? .none : .first, nil)
                     if isAsked { script.decision = .never }
-                    let made = try trial.make(trial.request(load.url), of: instance, script)
+                    let made = try context.make(context.request(load.url), of: instance, script)
                     try made.start()
-                    _ = made.client.waitUntilHeld(atMost: trial.shortPatience)
+                    _ = made.client.waitUntilHeld(atMost: context.shortPatience)
                     made.stop()
-                    guard let record = trial.settled(made, within: trial.shortPatience) else {
-                        if trial.hasFailedInStop(load, of: instance) { return }
+                    guard let record = context.settled(made, within: context.shortPatience) else {
+                        if context.hasFailedInStop(load, of: instance) { return }
                         continue
                     }
                     for turn in record.turnTimes where turn.function == .stop {
                         seen = true
                         guard turn.time > .milliseconds(100) else { continue }
-                        trial.fail("'\(load.url)', \(isAsked ? "asked" : "paused"): stop returned after \(Words.time(turn.time))")
+                        context.fail(
+                            "'\(load.url)', \(isAsked ? "asked" : "paused"): stop returned after \(ValueFormatting.time(turn.time))")
                     }
                 }
-                if trial.areAllIdle { instance.end() }
+                if context.areAllIdle { instance.end() }
             }
-            if !seen { throw Unjudged("it does not apply: no load has a function stop") }
+            if !seen { throw CheckSkipped("it does not apply: no load has a function stop") }
         },
-        ConformanceCheck("CANCEL-05", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, and: [.challenges, .uploads, .hangs]) { load, _, instance throws(Unjudged) in
-                let (request, script) = try trial.scene(load)
+        ConformanceCheck("CANCEL-05", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, and: [.challenges, .uploads, .hangs]) { load, _, instance throws(CheckSkipped) in
+                let (request, script) = try context.scene(load)
                 let time = load.tags.contains(.hangs) ? Duration.milliseconds(10) : nil
-                _ = try trial.stopped(request, of: instance, atEvent: 64, orAfter: time, script)
-                let left = try ProcessCensus.leftBehind(within: .seconds(1)) { () throws(Unjudged) in
+                _ = try context.stopped(request, of: instance, atEvent: 64, orAfter: time, script)
+                let left = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
                     for index in [0, 1, 0, 1, 0, 1] {
-                        guard try trial.stopped(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
-                            throw Unjudged("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                        guard try context.stopped(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
+                            throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
                         }
                     }
                     guard load.tags.contains(.challenges) else { return }
-                    guard try trial.stoppedWaiting(request, of: instance, script) != nil else {
-                        throw Unjudged("'\(load.url)' did not come to rest after a stop while it was asked (CANCEL-06)")
+                    guard try context.stoppedWaiting(request, of: instance, script) != nil else {
+                        throw CheckSkipped("'\(load.url)' did not come to rest after a stop while it was asked (CANCEL-06)")
                     }
                 }
-                trial.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })
+                context.fail(left.map { "'\(load.url)', stopped at an event: \($0)" })
             }
         },
-        ConformanceCheck("CANCEL-06") { trial throws(Unjudged) in
-            try trial.eachLoad(.challenges) { load, request, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+        ConformanceCheck("CANCEL-06") { context throws(CheckSkipped) in
+            try context.eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
                 script.decision = .never
-                guard try trial.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
-                    throw Unjudged.other("'\(load.url)' asked nothing")
+                guard try context.expectRest(load, request, of: instance, script, waitingIn: "did_receive_challenge") else {
+                    throw CheckSkipped.other("'\(load.url)' asked nothing")
                 }
             }
         },
-        ConformanceCheck("CANCEL-07") { trial throws(Unjudged) in
-            try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
-                let (request, plain) = try trial.upload(load, Trial.pieces, length: nil)
+        ConformanceCheck("CANCEL-07") { context throws(CheckSkipped) in
+            try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
+                let (request, plain) = try context.upload(load, CheckContext.pieces, length: nil)
                 var script = plain
                 script.bodySource = .silent
-                guard try trial.expectRest(load, request, of: instance, script, waitingIn: "read_body") else {
-                    throw Unjudged.other("'\(load.url)' does not read its upload body")
+                guard try context.expectRest(load, request, of: instance, script, waitingIn: "read_body") else {
+                    throw CheckSkipped.other("'\(load.url)' does not read its upload body")
                 }
             }
         },
-        ConformanceCheck("CANCEL-09") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                let known = try trial.known(load, request, of: instance)
-                let other = try trial.make(request, of: instance, known.script)
-                _ = try trial.stopped(request, of: instance, atEvent: 0, known.script)
+        ConformanceCheck("CANCEL-09") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                let known = try context.known(load, request, of: instance)
+                let other = try context.make(request, of: instance, known.script)
+                _ = try context.stopped(request, of: instance, atEvent: 0, known.script)
                 try other.start()
-                trial.expectSame(trial.settled(other, within: trial.patience), as: known, "where another load of it was stopped")
+                context.expectSame(context.settled(other, within: context.patience), as: known, "where another load of it was stopped")
                 guard !other.handler.description.isBlocking else { return }
-                let held = try trial.held(request, of: instance, load)
-                let beside = try trial.make(request, of: instance, known.script)
+                let held = try context.held(request, of: instance, load)
+                let beside = try context.make(request, of: instance, known.script)
                 held.stop()
-                _ = trial.settled(held, within: trial.shortPatience)
+                _ = context.settled(held, within: context.shortPatience)
                 try beside.start()
-                trial.expectSame(
-                    trial.settled(beside, within: trial.patience), as: known, "where another load of it was stopped in a pause")
+                context.expectSame(
+                    context.settled(beside, within: context.patience), as: known, "where another load of it was stopped in a pause")
             }
         },
     ]
 }
 
-extension Trial {
+extension CheckContext {
     /// During which of the first calls of a blocking load's client a stop on another thread does not return.
-    func functionThatHoldsUpStop(of load: ConformanceLoad, _ request: Request, _ instance: JudgedInstance) throws(Unjudged) -> String? {
-        let slot = Mutex<JudgedLoad?>(nil)
-        let returned = Monitor<Bool?>(nil)
+    func functionThatHoldsUpStop(of load: ConformanceLoad, _ request: Request, _ instance: ProbedInstance) throws(CheckSkipped) -> String? {
+        let slot = Mutex<ProbedLoad?>(nil)
+        let returned = ConditionLock<Bool?>(nil)
         let stuck = Mutex<String?>(nil)
         defer { slot.withLock { $0 = nil } }
         for index in 0..<3 {
@@ -174,9 +177,9 @@ extension Trial {
     /// Fails where a load that did not come to rest is in its function stop.
     ///
     /// - Returns: whether it is. Where it is not, its coming to rest late is another rule's.
-    fileprivate func hasFailedInStop(_ load: ConformanceLoad, of instance: JudgedInstance) -> Bool {
-        guard JournalLine.place(after: instance.journal.lines) == " in stop" else { return false }
-        fail("'\(load.url)': stop had not returned after \(Words.time(shortPatience))")
+    fileprivate func hasFailedInStop(_ load: ConformanceLoad, of instance: ProbedInstance) -> Bool {
+        guard CallLogEntry.place(after: instance.callLog.lines) == " in stop" else { return false }
+        fail("'\(load.url)': stop had not returned after \(ValueFormatting.time(shortPatience))")
         return true
     }
 
@@ -184,8 +187,8 @@ extension Trial {
     ///
     /// - Returns: whether it came to wait there.
     fileprivate func expectRest(
-        _ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance, _ script: ClientScript, waitingIn function: String
-    ) throws(Unjudged) -> Bool {
+        _ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance, _ script: ClientScript, waitingIn function: String
+    ) throws(CheckSkipped) -> Bool {
         let made = try make(request, of: instance, script)
         try made.start()
         _ = made.client.waitUntilHeld(atMost: patience)

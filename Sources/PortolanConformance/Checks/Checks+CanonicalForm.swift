@@ -7,26 +7,26 @@ import PortolanPlugins
 /// CANON: the canonical form, and which stored responses may serve what.
 extension ConformanceCheck {
     static let canonicalForm: [ConformanceCheck] = [
-        ConformanceCheck("CANON-01") { trial throws(Unjudged) in
-            try trial.eachHandled { handler, request throws(Unjudged) in
+        ConformanceCheck("CANON-01") { context throws(CheckSkipped) in
+            try context.eachHandled { handler, request throws(CheckSkipped) in
                 let form = try handler.canonicalForm(of: request)
-                let canonical = try trial.applying(form.given.first, to: request)
-                let again = try trial.applying(handler.canonicalForm(of: canonical).given.first, to: canonical)
+                let canonical = try context.applying(form.given.first, to: request)
+                let again = try context.applying(handler.canonicalForm(of: canonical).given.first, to: canonical)
                 if again.url != canonical.url || again.method != canonical.method || again.fields != canonical.fields {
-                    trial.fail(
+                    context.fail(
                         "the canonical form of \(request.url.shortDescription) is \(canonical.url.shortDescription), and the form of that is "
                             + "\(again.url.shortDescription)")
                 }
             }
         },
-        ConformanceCheck("CANON-02") { trial throws(Unjudged) in
-            try trial.eachHandled { handler, plain throws(Unjudged) in
+        ConformanceCheck("CANON-02") { context throws(CheckSkipped) in
+            try context.eachHandled { handler, plain throws(CheckSkipped) in
                 for method in [HTTPRequest.Method.head, .delete] {
                     var request = plain
                     request.method = method
                     guard let change = try handler.canonicalForm(of: request).given.first?.value else { continue }
                     if let text = change.method.text, text != method.rawValue {
-                        trial.fail("the canonical form of \(request.url.shortDescription) changes \(method.rawValue) to '\(text)'")
+                        context.fail("the canonical form of \(request.url.shortDescription) changes \(method.rawValue) to '\(text)'")
                     }
                 }
                 var request = plain
@@ -37,75 +37,75 @@ extension ConformanceCheck {
                 guard let change = try handler.canonicalForm(of: request).given.first?.value else { return }
                 let url = request.url.shortDescription
                 if let method = change.method.text, method != "POST" {
-                    trial.fail("the canonical form of \(url) changes POST to '\(method)'")
+                    context.fail("the canonical form of \(url) changes POST to '\(method)'")
                 }
-                if change.dropsBody { trial.fail("the canonical form of \(url) drops the body") }
-                if change.dropsFields { trial.fail("the canonical form of \(url) drops the fields") }
+                if change.dropsBody { context.fail("the canonical form of \(url) drops the body") }
+                if change.dropsFields { context.fail("the canonical form of \(url) drops the fields") }
                 if let field = change.fields?.first(where: { $0.changes(request.fields) }) {
-                    trial.fail("the canonical form of \(url) changes the field \(field.name.quoted)")
+                    context.fail("the canonical form of \(url) changes the field \(field.name.quoted)")
                 }
                 if let name = change.propertyNames?.first {
-                    trial.fail("the canonical form of \(url) changes the property \(name.quoted)")
+                    context.fail("the canonical form of \(url) changes the property \(name.quoted)")
                 }
             }
         },
-        ConformanceCheck("CANON-03") { trial throws(Unjudged) in
-            try trial.eachHandled { handler, request throws(Unjudged) in
+        ConformanceCheck("CANON-03") { context throws(CheckSkipped) in
+            try context.eachHandled { handler, request throws(CheckSkipped) in
                 guard let change = try handler.canonicalForm(of: request).given.first else { return }
-                let canonical = try trial.applying(change, to: request)
+                let canonical = try context.applying(change, to: request)
                 let scheme = String(canonical.url.scheme)
                 let isDeclared = handler.description.takesAnyScheme || handler.description.schemes.contains { $0.text == scheme }
                 let isTaken = try handler.canInit(canonical)
                 guard isDeclared, isTaken else {
-                    return trial.fail("the handler does not take \(canonical.url.shortDescription), which it gives as the canonical form")
+                    return context.fail("the handler does not take \(canonical.url.shortDescription), which it gives as the canonical form")
                 }
             }
         },
-        ConformanceCheck("CANON-04") { trial throws(Unjudged) in
-            try trial.eachHandler { handler, requests throws(Unjudged) in
+        ConformanceCheck("CANON-04") { context throws(CheckSkipped) in
+            try context.eachHandler { handler, requests throws(CheckSkipped) in
                 let some = try handler.withNeighbours(requests.prefix(8))
                 for a in some {
-                    if !handler.isCacheEquivalent(a, a) { trial.fail("\(a.request.url.shortDescription) is not equivalent to itself") }
+                    if !handler.isCacheEquivalent(a, a) { context.fail("\(a.request.url.shortDescription) is not equivalent to itself") }
                     for b in some where handler.isCacheEquivalent(a, b) != handler.isCacheEquivalent(b, a) {
                         let words = "\(a.request.url.shortDescription) and \(b.request.url.shortDescription)"
-                        trial.fail("\(words) are equivalent one way round only")
+                        context.fail("\(words) are equivalent one way round only")
                     }
                 }
             }
         },
-        ConformanceCheck("CANON-05") { trial throws(Unjudged) in
-            try trial.eachHandler { handler, requests throws(Unjudged) in
+        ConformanceCheck("CANON-05") { context throws(CheckSkipped) in
+            try context.eachHandler { handler, requests throws(CheckSkipped) in
                 let some = try handler.withNeighbours(requests.prefix(8))
                 for (index, a) in some.enumerated() {
                     for b in some.dropFirst(index + 1)
                     where a.request.url.isAnotherPath(than: b.request.url) && handler.isCacheEquivalent(a, b) {
-                        trial.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) are said to be equivalent")
+                        context.fail("\(a.request.url.shortDescription) and \(b.request.url.shortDescription) are said to be equivalent")
                     }
                 }
             }
         },
-        ConformanceCheck("CANON-06") { trial throws(Unjudged) in
-            var forms: [(JudgedForm, Request)] = []
-            try trial.eachHandled { handler, request throws(Unjudged) in
+        ConformanceCheck("CANON-06") { context throws(CheckSkipped) in
+            var forms: [(ProbedForm, Request)] = []
+            try context.eachHandled { handler, request throws(CheckSkipped) in
                 forms.append((try handler.canonicalForm(of: request), request))
-                Patience.watch(.milliseconds(5))
+                Polling.watch(.milliseconds(5))
             }
-            Patience.watch(.milliseconds(30))
+            Polling.watch(.milliseconds(30))
             for (form, request) in forms {
                 let url = request.url.shortDescription
-                if form.given.count > 1 { trial.fail("the canonical form of \(url) was given \(form.given.count) times") }
-                if form.late > 0 { trial.fail("the canonical form of \(url) was given after the function had returned") }
-                if form.strange > 0 { trial.fail("the canonical form of \(url) was given from another thread") }
+                if form.given.count > 1 { context.fail("the canonical form of \(url) was given \(form.given.count) times") }
+                if form.late > 0 { context.fail("the canonical form of \(url) was given after the function had returned") }
+                if form.strange > 0 { context.fail("the canonical form of \(url) was given from another thread") }
             }
         },
     ]
 }
 
-extension JudgedHandler {
+extension ProbedHandler {
     /// … and, of each, the URLs that differ from it in the path's end and in having no query, where the handler takes them: also in what comes after the
     /// bytes that a comparison may stop at, and in what some take for equal.
-    fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(Unjudged) -> [LentRequest] {
-        var all = try requests.map { request throws(Unjudged) in try lent(request) }
+    fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(CheckSkipped) -> [RequestImage] {
+        var all = try requests.map { request throws(CheckSkipped) in try lent(request) }
         for request in requests {
             let text = request.url.withoutFragment.description
             let path = String(text.prefix { $0 != "?" })
@@ -120,7 +120,7 @@ extension JudgedHandler {
     }
 }
 
-extension GivenField {
+extension ReadField {
     /// Whether giving it makes other fields than `fields`.
     fileprivate func changes(_ fields: HTTPFields) -> Bool {
         guard let name = name.text.flatMap({ HTTPField.Name($0) }) else { return true }
@@ -135,9 +135,9 @@ extension URLRecord {
     }
 }
 
-extension Trial {
+extension CheckContext {
     /// Calls `body` with each URL of the manifest, and the handler that takes it.
-    fileprivate func eachHandled(_ body: (JudgedHandler, Request) throws(Unjudged) -> Void) throws(Unjudged) {
+    fileprivate func eachHandled(_ body: (ProbedHandler, Request) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
         let instance = try instance()
         defer { if areAllIdle { instance.end() } }
         for load in try loads(.any) {
@@ -147,12 +147,12 @@ extension Trial {
     }
 
     /// Calls `body` with each handler, and all URLs of the manifest that it takes.
-    fileprivate func eachHandler(_ body: (JudgedHandler, [Request]) throws(Unjudged) -> Void) throws(Unjudged) {
+    fileprivate func eachHandler(_ body: (ProbedHandler, [Request]) throws(CheckSkipped) -> Void) throws(CheckSkipped) {
         let instance = try instance()
         defer { if areAllIdle { instance.end() } }
-        let requests = try loads(.any).map { load throws(Unjudged) in try request(load.url) }
+        let requests = try loads(.any).map { load throws(CheckSkipped) in try request(load.url) }
         for description in instance.plugin.handlers {
-            let handler = JudgedHandler(instance: instance, description: description)
+            let handler = ProbedHandler(instance: instance, description: description)
             var own: [Request] = []
             for request in requests
             where description.takesAnyScheme || description.schemes.contains(where: { $0.text == String(request.url.scheme) }) {
@@ -163,7 +163,7 @@ extension Trial {
     }
 
     /// The request with what a plugin says is different.
-    fileprivate func applying(_ change: Given<GivenChange>?, to request: Request) throws(Unjudged) -> Request {
+    fileprivate func applying(_ change: ReadStruct<ReadChange>?, to request: Request) throws(CheckSkipped) -> Request {
         guard let change = change?.value else { return request }
         var result = request
         if let text = change.url.text { result.url = try self.request(text).url }

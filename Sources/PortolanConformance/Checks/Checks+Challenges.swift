@@ -8,76 +8,76 @@ import Synchronization
 /// CHAL: questions for a credential, and what becomes of the answers.
 extension ConformanceCheck {
     static let challenges: [ConformanceCheck] = [
-        ConformanceCheck("CHAL-01") { trial throws(Unjudged) in
-            try trial.eachAsked { load, request, record, instance throws(Unjudged) in
+        ConformanceCheck("CHAL-01") { context throws(CheckSkipped) in
+            try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
                 var asked = record.challenges
                 // … and those that come after another answer.
-                for answer in [ClientScript.ChallengeAnswer.rejectSpace, Trial.wrongAnswer] {
-                    var script = Trial.script(for: load)
+                for answer in [ClientScript.ChallengeAnswer.rejectSpace, CheckContext.wrongAnswer] {
+                    var script = CheckContext.script(for: load)
                     script.answer = { $0 < 4 ? answer : .cancel }
-                    asked += try trial.settled(request, of: instance, script, within: trial.patience)?.challenges ?? []
+                    asked += try context.settled(request, of: instance, script, within: context.patience)?.challenges ?? []
                 }
                 var flaws: [String] = []
                 for given in asked {
                     flaws += given.value?.flaws(of: request, to: instance) ?? ["did_receive_challenge was given no readable challenge"]
                 }
-                for flaw in Set(flaws).sorted() { trial.fail("'\(load.url)': \(flaw)") }
+                for flaw in Set(flaws).sorted() { context.fail("'\(load.url)': \(flaw)") }
             }
         },
-        ConformanceCheck("CHAL-02") { trial throws(Unjudged) in
-            try trial.eachAsked { load, request, record, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+        ConformanceCheck("CHAL-02") { context throws(CheckSkipped) in
+            try context.eachAsked { load, request, record, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
                 script.decision = .later
                 // Who still looks at it is stopped.
                 script.takesAnswersAway = true
-                guard let later = try trial.settled(request, of: instance, script) else {
-                    return trial.fail("'\(load.url)' did not end after an answer that came later")
+                guard let later = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end after an answer that came later")
                 }
                 let (found, expected) = (LoadResult(later), LoadResult(record))
-                if found != expected, !trial.varies(load) {
-                    trial.fail("'\(load.url)' gives \(found.words) for an answer that came later, and \(expected.words) for one at once")
+                if found != expected, !context.varies(load) {
+                    context.fail("'\(load.url)' gives \(found.words) for an answer that came later, and \(expected.words) for one at once")
                 }
             }
         },
-        ConformanceCheck("CHAL-03") { trial throws(Unjudged) in
-            try trial.eachCredential { load, request, _, instance throws(Unjudged) in
-                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+        ConformanceCheck("CHAL-03") { context throws(CheckSkipped) in
+            try context.eachCredential { load, request, _, instance throws(CheckSkipped) in
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 if !record.didFinish {
-                    trial.fail("'\(load.url)' was answered with the manifest's credential, and came to \(LoadResult(record).words)")
+                    context.fail("'\(load.url)' was answered with the manifest's credential, and came to \(LoadResult(record).words)")
                 }
                 let spaces = record.challenges.compactMap { $0.value?.space }
                 if Set(spaces).count < spaces.count {
-                    trial.fail("'\(load.url)' was answered with the manifest's credential, and asked again")
+                    context.fail("'\(load.url)' was answered with the manifest's credential, and asked again")
                 }
                 // … after a wrong one.
-                var script = Trial.script(for: load)
+                var script = CheckContext.script(for: load)
                 let right = script.answer
-                script.answer = { $0 == 0 ? Trial.wrongAnswer : right($0) }
-                let later = try trial.settled(request, of: instance, script)
+                script.answer = { $0 == 0 ? CheckContext.wrongAnswer : right($0) }
+                let later = try context.settled(request, of: instance, script)
                 if record.didFinish, later?.didFinish != true {
                     let end = later.map { "came to \(LoadResult($0).words)" } ?? "did not end"
-                    trial.fail("'\(load.url)' was answered with a wrong credential and then with the manifest's, and \(end)")
+                    context.fail("'\(load.url)' was answered with a wrong credential and then with the manifest's, and \(end)")
                 }
             }
         },
-        ConformanceCheck("CHAL-04") { trial throws(Unjudged) in
-            try trial.eachCredential { load, request, credential, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+        ConformanceCheck("CHAL-04") { context throws(CheckSkipped) in
+            try context.eachCredential { load, request, credential, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
                 script.answer = { count in
                     .use(user: credential.username, password: count < 3 ? credential.password + "-wrong" : credential.password)
                 }
-                let asked = try trial.perform(request, of: instance, script).challenges.compactMap(\.value)
-                guard asked.count > 1 else { return trial.fail("'\(load.url)' took a wrong password, or did not ask again") }
+                let asked = try context.perform(request, of: instance, script).challenges.compactMap(\.value)
+                guard asked.count > 1 else { return context.fail("'\(load.url)' took a wrong password, or did not ask again") }
                 if asked[0].failureCount != 0 {
-                    trial.fail("'\(load.url)': the failure count of the first question is \(asked[0].failureCount)")
+                    context.fail("'\(load.url)': the failure count of the first question is \(asked[0].failureCount)")
                 }
                 for (before, after) in zip(asked, asked.dropFirst())
                 where after.space == before.space && after.failureCount != before.failureCount + 1 {
-                    trial.fail(
+                    context.fail(
                         "'\(load.url)': the failure count was \(before.failureCount), and after a wrong password \(after.failureCount)")
                 }
                 if asked[1].previous == .missing {
-                    trial.fail("'\(load.url)': the second question does not say why the first answer failed")
+                    context.fail("'\(load.url)': the second question does not say why the first answer failed")
                 }
             }
         },
@@ -87,38 +87,38 @@ extension ConformanceCheck {
         ended("CHAL-06", by: .without) { record, code in
             record.didFinish || code == LoadError.Code.authenticationRequired.rawValue ? nil : "it was told to go on without a credential"
         },
-        ConformanceCheck("CHAL-07") { trial throws(Unjudged) in
-            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+        ConformanceCheck("CHAL-07") { context throws(CheckSkipped) in
+            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
                 script.answer = { $0 < 10 ? .rejectSpace : .cancel }
-                guard let record = try trial.settled(request, of: instance, script) else {
-                    return trial.fail("'\(load.url)' did not end; every space was rejected")
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end; every space was rejected")
                 }
                 let spaces = record.challenges.compactMap { $0.value?.space }
                 if Set(spaces).count < spaces.count {
-                    trial.fail("'\(load.url)' asks for a space again that was rejected")
+                    context.fail("'\(load.url)' asks for a space again that was rejected")
                 } else if !record.didFinish, record.failure?.value?.code != LoadError.Code.authenticationRequired.rawValue {
-                    trial.fail(
+                    context.fail(
                         "'\(load.url)': every space was rejected, and it came to \(LoadResult(record).words), not authenticationRequired")
                 }
             }
         },
-        ConformanceCheck("CHAL-09") { trial throws(Unjudged) in
-            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
+        ConformanceCheck("CHAL-09") { context throws(CheckSkipped) in
+            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 func look(
                     for credential: (user: String, password: String),
                     answering answer: @escaping @Sendable (Int) -> ClientScript.ChallengeAnswer
-                ) throws(Unjudged) {
-                    var script = Trial.script(for: load)
+                ) throws(CheckSkipped) {
+                    var script = CheckContext.script(for: load)
                     script.answer = answer
-                    let record = try trial.perform(request, of: instance, script)
+                    let record = try context.perform(request, of: instance, script)
                     for (place, bytes) in record.texts where shows(String(decoding: bytes, as: UTF8.self), credential) {
-                        trial.fail("'\(load.url)': \(place) shows the password that a question was answered with")
+                        context.fail("'\(load.url)': \(place) shows the password that a question was answered with")
                     }
                     let logged = instance.host.calls.filter { $0.function == "log" && shows($0.text, credential) }
-                    if !logged.isEmpty { trial.fail("'\(load.url)': a log line shows the password that a question was answered with") }
+                    if !logged.isEmpty { context.fail("'\(load.url)': a log line shows the password that a question was answered with") }
                 }
-                let (wrong, credential) = (Trial.wrongAnswer, Trial.wrongCredential)
+                let (wrong, credential) = (CheckContext.wrongAnswer, CheckContext.wrongCredential)
                 try look(for: credential) { $0 < 10 ? wrong : .cancel }
                 // … in the space after the first one.
                 try look(for: credential) { $0 == 0 ? .rejectSpace : $0 < 10 ? wrong : .cancel }
@@ -128,15 +128,15 @@ extension ConformanceCheck {
                 try look(for: (right.username, right.password)) { _ in .use(user: right.username, password: right.password) }
             }
         },
-        ConformanceCheck("CHAL-10") { trial throws(Unjudged) in
-            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
-                script.answer = { $0 < 100 ? Trial.wrongAnswer : .cancel }
-                let record = try trial.perform(request, of: instance, script)
+        ConformanceCheck("CHAL-10") { context throws(CheckSkipped) in
+            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                script.answer = { $0 < 100 ? CheckContext.wrongAnswer : .cancel }
+                let record = try context.perform(request, of: instance, script)
                 if record.challenges.count > 100 {
-                    trial.fail("'\(load.url)' asked a hundred times, and went on asking")
+                    context.fail("'\(load.url)' asked a hundred times, and went on asking")
                 } else if record.didFinish {
-                    throw Unjudged("'\(load.url)' takes any credential")
+                    throw CheckSkipped("'\(load.url)' takes any credential")
                 }
             }
         },
@@ -148,19 +148,19 @@ extension ConformanceCheck {
     private static func ended(
         _ id: String, by answer: ClientScript.ChallengeAnswer, _ look: @escaping @Sendable (LoadRecord, Int32?) -> String?
     ) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
-            try trial.eachAsked { load, request, _, instance throws(Unjudged) in
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            try context.eachAsked { load, request, _, instance throws(CheckSkipped) in
                 // At the first question, and after a wrong password.
                 for count in 0..<2 {
-                    var script = Trial.script(for: load)
-                    script.answer = { $0 < count ? Trial.wrongAnswer : answer }
-                    guard let record = try trial.settled(request, of: instance, script) else {
+                    var script = CheckContext.script(for: load)
+                    script.answer = { $0 < count ? CheckContext.wrongAnswer : answer }
+                    guard let record = try context.settled(request, of: instance, script) else {
                         let words = count == 0 ? "every question was answered the same" : "the same answer came after a wrong one"
-                        return trial.fail("'\(load.url)' did not end; \(words)")
+                        return context.fail("'\(load.url)' did not end; \(words)")
                     }
                     guard record.challenges.count > count else { continue }
                     if let words = look(record, record.failure?.value?.code) {
-                        trial.fail("'\(load.url)': \(words), and it came to \(LoadResult(record).words)")
+                        context.fail("'\(load.url)': \(words), and it came to \(LoadResult(record).words)")
                     }
                 }
             }
@@ -174,34 +174,34 @@ extension ConformanceCheck {
     }
 }
 
-extension Trial {
+extension CheckContext {
     /// Calls `body` with each load that asks for something, and what came of it with the manifest's answer.
     fileprivate func eachAsked(
-        _ body: (ConformanceLoad, Request, LoadRecord, JudgedInstance) throws(Unjudged) -> Void
-    ) throws(Unjudged) {
-        try eachLoad(.challenges) { load, request, instance throws(Unjudged) in
+        _ body: (ConformanceLoad, Request, LoadRecord, ProbedInstance) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        try eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
             let record = try perform(request, of: instance, Self.script(for: load))
-            guard !record.challenges.isEmpty else { throw Unjudged("'\(load.url)' is tagged challenges, and asked for nothing") }
+            guard !record.challenges.isEmpty else { throw CheckSkipped("'\(load.url)' is tagged challenges, and asked for nothing") }
             try body(load, request, record, instance)
         }
     }
 
     /// Calls `body` with each load whose credential the manifest names.
     fileprivate func eachCredential(
-        _ body: (ConformanceLoad, Request, ConformanceLoad.Credential, JudgedInstance) throws(Unjudged) -> Void
-    ) throws(Unjudged) {
+        _ body: (ConformanceLoad, Request, ConformanceLoad.Credential, ProbedInstance) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
         var count = 0
-        try eachLoad(.challenges) { load, request, instance throws(Unjudged) in
+        try eachLoad(.challenges) { load, request, instance throws(CheckSkipped) in
             guard let credential = load.credential else { return }
             count += 1
             try body(load, request, credential, instance)
         }
-        if count == 0 { throw Unjudged("the manifest names no credential") }
+        if count == 0 { throw CheckSkipped("the manifest names no credential") }
     }
 }
 
 extension LoadRecord {
-    fileprivate var challenges: [Given<GivenChallenge>] {
+    fileprivate var challenges: [ReadStruct<ReadChallenge>] {
         calls.compactMap { if case .challenge(let challenge) = $0.call { challenge } else { nil } }
     }
 
@@ -232,12 +232,12 @@ extension LoadRecord {
     }
 }
 
-extension GivenChallenge {
+extension ReadChallenge {
     /// Where one answer holds.
     struct Space: Hashable {
         let method, port: Int32
         let isProxy: Bool
-        let protocolName, host, realm, scheme: GivenText
+        let protocolName, host, realm, scheme: ReadText
     }
 
     var space: Space {
@@ -245,7 +245,7 @@ extension GivenChallenge {
     }
 
     /// What is wrong with it as a question of a load of `request`.
-    fileprivate func flaws(of request: Request, to instance: JudgedInstance) -> [String] {
+    fileprivate func flaws(of request: Request, to instance: ProbedInstance) -> [String] {
         var flaws: [String] = []
         if !(1...3).contains(method) { flaws.append("the challenge's method is \(method)") }
         if !(-1...65535).contains(port) || port == 0 { flaws.append("the challenge's port is \(port)") }

@@ -8,152 +8,154 @@ import PortolanPlugins
 /// DESC: what a library says of itself, and what opening it does.
 extension ConformanceCheck {
     static let descriptor: [ConformanceCheck] = [
-        ConformanceCheck("DESC-01") { trial throws(Unjudged) in
-            do throws(Unjudged) {
-                _ = try JudgedLibrary(at: trial.libraryPath())
+        ConformanceCheck("DESC-01") { context throws(CheckSkipped) in
+            do throws(CheckSkipped) {
+                _ = try ProbedLibrary(at: context.libraryPath())
             } catch {
-                trial.fail("dlopen(3) refuses it: \(error.reason)")
+                context.fail("dlopen(3) refuses it: \(error.reason)")
             }
         },
-        ConformanceCheck("DESC-02") { trial throws(Unjudged) in
-            guard unsafe try trial.library().entry != nil else { return trial.fail("it does not export portolan_plugin_entry") }
-            let others = try LibraryFile(at: trial.libraryPath()).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
+        ConformanceCheck("DESC-02") { context throws(CheckSkipped) in
+            guard unsafe try context.library().entry != nil else { return context.fail("it does not export portolan_plugin_entry") }
+            let others = try ELFFile(at: context.libraryPath()).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
             guard let first = others.first else { return }
-            trial.warn(
+            context.warn(
                 "it exports \(others.count) more name\(others.count == 1 ? "" : "s"), as '\(first)'; compile with -fvisibility=hidden")
         },
-        ConformanceCheck("DESC-03") { trial throws(Unjudged) in
-            let entry = unsafe try trial.entry()
+        ConformanceCheck("DESC-03") { context throws(CheckSkipped) in
+            let entry = unsafe try context.entry()
             let given = try Parallel.results(threads: 8) { _ in
                 (0..<100).map { _ in unsafe UInt(bitPattern: entry(PORTOLAN_ABI_MAJOR)) }
             }
             let addresses = Set(given.joined())
-            if addresses.count > 1 { trial.fail("800 calls from 8 threads gave \(addresses.count) different descriptors") }
+            if addresses.count > 1 { context.fail("800 calls from 8 threads gave \(addresses.count) different descriptors") }
         },
-        ConformanceCheck("DESC-04") { trial throws(Unjudged) in
-            let entry = unsafe try trial.entry()
+        ConformanceCheck("DESC-04") { context throws(CheckSkipped) in
+            let entry = unsafe try context.entry()
             for major in [0, PORTOLAN_ABI_MAJOR + 1, PORTOLAN_ABI_MAJOR + 7, .max] where unsafe entry(major) != nil {
-                trial.fail("a host of major version \(major) gets a descriptor, not NULL")
+                context.fail("a host of major version \(major) gets a descriptor, not NULL")
             }
             guard let plugin = unsafe entry(PORTOLAN_ABI_MAJOR) else {
-                return trial.fail("a host of major version \(PORTOLAN_ABI_MAJOR) gets NULL")
+                return context.fail("a host of major version \(PORTOLAN_ABI_MAJOR) gets NULL")
             }
             let stated = try unsafe DescribedPlugin(plugin).functions.abi_major
-            if stated != PORTOLAN_ABI_MAJOR { trial.fail("the descriptor says that it is of major version \(stated)") }
+            if stated != PORTOLAN_ABI_MAJOR { context.fail("the descriptor says that it is of major version \(stated)") }
         },
-        ConformanceCheck("DESC-05") { trial throws(Unjudged) in
-            guard let pointer = unsafe try trial.entry()(PORTOLAN_ABI_MAJOR) else {
-                throw Unjudged("the entry function gives NULL (DESC-04)")
+        ConformanceCheck("DESC-05") { context throws(CheckSkipped) in
+            guard let pointer = unsafe try context.entry()(PORTOLAN_ABI_MAJOR) else {
+                throw CheckSkipped("the entry function gives NULL (DESC-04)")
             }
             let plugin: DescribedPlugin
-            do throws(Unjudged) { plugin = try unsafe DescribedPlugin(pointer) } catch {
-                return trial.fail("the descriptor is NULL, can't be read, or has a size under version 1's")
+            do throws(CheckSkipped) { plugin = try unsafe DescribedPlugin(pointer) } catch {
+                return context.fail("the descriptor is NULL, can't be read, or has a size under version 1's")
             }
-            trial.fail(plugin.flaws)
+            context.fail(plugin.flaws)
             guard plugin.flaws.isEmpty else { return }
             // What is lent ends where a page ends: reading beyond it is the end of this process.
-            trial.lending = .flush
-            let instance = try trial.instance(of: plugin)
-            defer { if trial.areAllIdle { instance.end() } }
-            for load in try trial.loads(.any) {
-                for record in try trial.follow(load, of: instance) {
-                    for call in record.calls { trial.fail(call.call.unwhole.map { "'\(load.url)': \($0)" }) }
+            context.argumentMemory = .flush
+            let instance = try context.instance(of: plugin)
+            defer { if context.areAllIdle { instance.end() } }
+            for load in try context.loads(.any) {
+                for record in try context.follow(load, of: instance) {
+                    for call in record.calls { context.fail(call.call.unwhole.map { "'\(load.url)': \($0)" }) }
                     if let refusal = record.refusal {
                         // That there is no error is ORDER-11's.
                         let flaws = ClientCall.unwhole("portolan_error", refusal, of: "the refusal", isNeeded: false)
-                        trial.fail(flaws.map { "'\(load.url)': \($0)" })
+                        context.fail(flaws.map { "'\(load.url)': \($0)" })
                     }
                 }
-                let request = try trial.request(load.url)
-                for change in try trial.handler(for: request, of: instance)?.canonicalForm(of: request).given ?? [] {
-                    trial.fail(
+                let request = try context.request(load.url)
+                for change in try context.handler(for: request, of: instance)?.canonicalForm(of: request).given ?? [] {
+                    context.fail(
                         ClientCall.unwhole("portolan_change", change, of: "the canonical form", isNeeded: true).map {
                             "'\(load.url)': \($0)"
                         })
                 }
             }
         },
-        ConformanceCheck("DESC-06") { trial throws(Unjudged) in
-            let plugin = try trial.plugin()
+        ConformanceCheck("DESC-06") { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
             let names = [("the plugin", plugin.identifier)] + plugin.handlers.enumerated().map { ("handler \($0)", $1.identifier) }
             for (what, identifier) in names where identifier.text.map(Text.isReverseDNS) != true {
-                trial.fail("the identifier of \(what) is \(identifier.quoted)")
+                context.fail("the identifier of \(what) is \(identifier.quoted)")
             }
         },
-        ConformanceCheck("DESC-07") { trial throws(Unjudged) in
-            let plugin = unsafe try trial.plugin().functions
-            let (version, name, vendor) = unsafe (GivenText(plugin.version), GivenText(plugin.name), GivenText(plugin.vendor))
+        ConformanceCheck("DESC-07") { context throws(CheckSkipped) in
+            let plugin = unsafe try context.plugin().functions
+            let (version, name, vendor) = unsafe (ReadText(plugin.version), ReadText(plugin.name), ReadText(plugin.vendor))
             if version.text.flatMap(SemanticVersion.init) == nil {
-                trial.fail("the version is \(version.quoted), which is no semantic version")
+                context.fail("the version is \(version.quoted), which is no semantic version")
             }
             for (what, text) in [("name", name), ("vendor", vendor)] where text.text?.isEmpty != false {
-                trial.fail("the \(what) is \(text.quoted)")
+                context.fail("the \(what) is \(text.quoted)")
             }
         },
-        ConformanceCheck("DESC-08") { trial throws(Unjudged) in
-            for (index, handler) in try trial.plugin().handlers.enumerated() where !handler.takesAnyScheme {
+        ConformanceCheck("DESC-08") { context throws(CheckSkipped) in
+            for (index, handler) in try context.plugin().handlers.enumerated() where !handler.takesAnyScheme {
                 let schemes = handler.schemes
-                if schemes.isEmpty { trial.fail("handler \(index) names no scheme, and is no interposer") }
+                if schemes.isEmpty { context.fail("handler \(index) names no scheme, and is no interposer") }
                 for (place, scheme) in schemes.enumerated() {
                     if scheme.text.map(Text.isScheme) != true {
-                        trial.fail("handler \(index) names \(scheme.quoted), which is no scheme in lower case")
+                        context.fail("handler \(index) names \(scheme.quoted), which is no scheme in lower case")
                     }
-                    if schemes[..<place].contains(scheme) { trial.fail("handler \(index) names \(scheme.quoted) twice") }
+                    if schemes[..<place].contains(scheme) { context.fail("handler \(index) names \(scheme.quoted) twice") }
                 }
             }
         },
-        ConformanceCheck("DESC-09", needsProcess: true) { trial throws(Unjudged) in
-            let before = ProcessCensus.taken()
-            let library = try trial.library()
+        ConformanceCheck("DESC-09", needsProcess: true) { context throws(CheckSkipped) in
+            let before = ProcessResources.taken()
+            let library = try context.library()
             if let entry = unsafe library.entry {
                 _ = unsafe entry(PORTOLAN_ABI_MAJOR)
                 _ = unsafe entry(.max)
             }
-            let after = ProcessCensus.taken()
-            trial.fail(after.additions(since: before) + after.losses(since: before))
-            trial.fail(after.surroundings.changes(since: before.surroundings))
+            let after = ProcessResources.taken()
+            context.fail(after.additions(since: before) + after.losses(since: before))
+            context.fail(after.surroundings.changes(since: before.surroundings))
         },
-        ConformanceCheck("DESC-10") { trial throws(Unjudged) in
+        ConformanceCheck("DESC-10") { context throws(CheckSkipped) in
             let start = MonotonicTime.now
-            _ = try trial.description()
+            _ = try context.description()
             let time = MonotonicTime.now - start
-            if time > .milliseconds(100) { trial.warn("opening and describing took \(Words.time(time))") }
+            if time > .milliseconds(100) { context.warn("opening and describing took \(ValueFormatting.time(time))") }
         },
-        ConformanceCheck("DESC-11") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            defer { if trial.areAllIdle { instance.end() } }
+        ConformanceCheck("DESC-11") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            defer { if context.areAllIdle { instance.end() } }
             guard let ask = unsafe instance.plugin.functions.extension else { return }
             let long = String(repeating: "x", count: 4096)
             let unknown = ["org.example.unknown/1", "org.example.unknown/2", "org.example.unknown", "", long]
             for name in unknown + ["portolan.nested/1", "portolan.nested/99"]
             where unsafe name.withCString({ unsafe ask(instance.state, $0) }) != nil {
                 // One that the plugin may well have is not unknown to it.
-                if !name.hasPrefix("portolan.") { trial.fail("it gives a table for '\(name.prefix(40))', which nobody has defined") }
+                if !name.hasPrefix("portolan.") { context.fail("it gives a table for '\(name.prefix(40))', which nobody has defined") }
             }
         },
-        ConformanceCheck("DESC-12") { trial throws(Unjudged) in
-            let file = try LibraryFile(at: trial.libraryPath())
+        ConformanceCheck("DESC-12") { context throws(CheckSkipped) in
+            let file = try ELFFile(at: context.libraryPath())
             for name in file.needed where name.lowercased().hasPrefix("libportolan") && !name.hasPrefix("libPortolanPluginKit") {
-                trial.fail("it needs \(name), a module of the host")
+                context.fail("it needs \(name), a module of the host")
             }
             for folder in file.runPaths {
-                if let reason = RunPath.objection(to: folder) { trial.fail("its run path has '\(folder)', \(reason)") }
+                if let reason = RPathCheck.objection(to: folder) { context.fail("its run path has '\(folder)', \(reason)") }
             }
         },
-        ConformanceCheck("DESC-13") { trial throws(Unjudged) in
-            let first = try trial.instance()
-            let copy = try JudgedLibrary.copy(of: trial.libraryPath())
-            guard let entry = unsafe try JudgedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
-                return trial.fail("a copy of the library gives no descriptor while the original is open")
+        ConformanceCheck("DESC-13") { context throws(CheckSkipped) in
+            let first = try context.instance()
+            let copy = try ProbedLibrary.copy(of: context.libraryPath())
+            guard let entry = unsafe try ProbedLibrary(at: copy.path).entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR) else {
+                return context.fail("a copy of the library gives no descriptor while the original is open")
             }
-            let second = try unsafe JudgedInstance.start(DescribedPlugin(pointer), trial.configuration(), on: trial.bench)
+            let second = try unsafe ProbedInstance.start(DescribedPlugin(pointer), context.configuration(), on: context.instanceContext)
             guard case .started(let other) = second else {
-                return trial.fail("an instance of a copy does not start while the original runs")
+                return context.fail("an instance of a copy does not start while the original runs")
             }
-            for load in try trial.loads(.succeeds).prefix(3) {
-                let bodies = try [first, other, first].map { instance throws(Unjudged) in try trial.follow(load, of: instance).last?.body }
-                if Set(bodies).count > 1, !trial.varies(load) {
-                    trial.fail("'\(load.url)' gives other bytes through the original than through its copy")
+            for load in try context.loads(.succeeds).prefix(3) {
+                let bodies = try [first, other, first].map { instance throws(CheckSkipped) in
+                    try context.follow(load, of: instance).last?.body
+                }
+                if Set(bodies).count > 1, !context.varies(load) {
+                    context.fail("'\(load.url)' gives other bytes through the original than through its copy")
                 }
             }
             other.end()
@@ -179,8 +181,9 @@ extension ClientCall {
     }
 
     /// - Parameter place: what was given it, for the lines.
-    fileprivate static func unwhole<Value: WholeOrNot>(_ what: String, _ given: Given<Value>, of place: String, isNeeded: Bool) -> [String]
-    {
+    fileprivate static func unwhole<Value: CompletenessChecking>(
+        _ what: String, _ given: ReadStruct<Value>, of place: String, isNeeded: Bool
+    ) -> [String] {
         switch given {
         case .whole(let value): value.unreadable.map { "\(place): \($0) can't be read" }
         case .missing: isNeeded ? ["\(place) was given no \(what)"] : []

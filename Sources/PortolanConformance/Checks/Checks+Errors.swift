@@ -13,19 +13,19 @@ import PortolanPlugins
 /// ERR: what a load says when it fails.
 extension ConformanceCheck {
     static let errors: [ConformanceCheck] = [
-        ConformanceCheck("ERR-01") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            let loads = try trial.loads(.fails).filter { !$0.tags.contains(.redirects) }
-            guard !loads.isEmpty else { throw Unjudged("the manifest names no URL that fails without a redirect") }
+        ConformanceCheck("ERR-01") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.fails).filter { !$0.tags.contains(.redirects) }
+            guard !loads.isEmpty else { throw CheckSkipped("the manifest names no URL that fails without a redirect") }
             for load in loads {
-                guard let stated = load.error, let last = try trial.follow(load, of: instance).last else { continue }
+                guard let stated = load.error, let last = try context.follow(load, of: instance).last else { continue }
                 guard let error = last.failure?.value else {
-                    trial.fail(
+                    context.fail(
                         "'\(load.url)' is said to fail with \(stated), and \(last.didFinish ? "finished" : "gave no readable error")")
                     continue
                 }
                 let name = error.domain.text.map { "\($0):\(error.code)" } ?? LoadError.Code(rawValue: error.code).description
-                if name != stated { trial.fail("'\(load.url)' is said to fail with \(stated), and failed with \(name)") }
+                if name != stated { context.fail("'\(load.url)' is said to fail with \(stated), and failed with \(name)") }
             }
             instance.end()
         },
@@ -45,59 +45,61 @@ extension ConformanceCheck {
                 (PORTOLAN_ERROR_PLUGIN_REFUSED.rawValue...PORTOLAN_ERROR_PROTOCOL_VIOLATION.rawValue).contains(error.code)
             return isPublished && !isTheHosts ? [] : ["the code \(error.code) is none that is published for plugins"]
         },
-        ConformanceCheck("ERR-04") { trial throws(Unjudged) in
+        ConformanceCheck("ERR-04") { context throws(CheckSkipped) in
             let name = LoadError.Code.badURL.description
-            let loads = try trial.loads(.fails).filter { $0.error == name }
-            guard !loads.isEmpty else { throw Unjudged("the manifest names no URL that fails with \(name)") }
-            let instance = try trial.instance()
+            let loads = try context.loads(.fails).filter { $0.error == name }
+            guard !loads.isEmpty else { throw CheckSkipped("the manifest names no URL that fails with \(name)") }
+            let instance = try context.instance()
             for load in loads {
-                guard let error = try trial.follow(load, of: instance).last?.failure?.value else {
-                    trial.fail("'\(load.url)', which is malformed, failed with no readable error")
+                guard let error = try context.follow(load, of: instance).last?.failure?.value else {
+                    context.fail("'\(load.url)', which is malformed, failed with no readable error")
                     continue
                 }
                 if error.domain.bytes != nil || error.code != LoadError.Code.badURL.rawValue {
-                    trial.fail(
+                    context.fail(
                         "'\(load.url)', which is malformed, failed with \(LoadError.Code(rawValue: error.code)), and not with \(name)")
                 }
             }
             instance.end()
         },
-        ConformanceCheck("ERR-05") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            let (user, password) = Trial.wrongCredential
+        ConformanceCheck("ERR-05") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let (user, password) = CheckContext.wrongCredential
             var judged = 0
-            for load in try trial.loads(.any) {
-                guard let request = try trial.request(of: load, user: user, password: password, to: instance) else { continue }
-                guard let error = try trial.perform(request, of: instance, Trial.script(for: load)).failure?.value else { continue }
+            for load in try context.loads(.any) {
+                guard let request = try context.request(of: load, user: user, password: password, to: instance) else { continue }
+                guard let error = try context.perform(request, of: instance, CheckContext.script(for: load)).failure?.value else {
+                    continue
+                }
                 judged += 1
                 for message in [error.message] + error.causes.map(\.message) {
                     let shown = String(decoding: message.bytes ?? [], as: UTF8.self)
                     if shown.contains(password) {
-                        trial.fail("a load of '\(load.url)' with a password in its URL failed, and its message shows the password")
+                        context.fail("a load of '\(load.url)' with a password in its URL failed, and its message shows the password")
                     }
                 }
             }
             let logged = instance.host.calls.filter { $0.function == "log" && $0.text.contains(password) }
-            if !logged.isEmpty { trial.fail("a password of a URL stands in \(Words.count(logged.count, "log line"))") }
+            if !logged.isEmpty { context.fail("a password of a URL stands in \(ValueFormatting.count(logged.count, "log line"))") }
             instance.end()
-            if judged == 0 { throw Unjudged("no URL of the manifest has a host and fails with a user in front of it") }
+            if judged == 0 { throw CheckSkipped("no URL of the manifest has a host and fails with a user in front of it") }
         },
-        ConformanceCheck("ERR-06", needsProcess: true) { trial throws(Unjudged) in
-            let plugin = try trial.plugin()
-            let loads = try trial.loads(.any)
-            let written = try OutputCapture.bytes(in: trial.temporaryFolder) { () throws(Unjudged) in
-                let instance = try trial.instance(of: plugin)
-                for load in loads { _ = try trial.follow(load, of: instance) }
+        ConformanceCheck("ERR-06", needsProcess: true) { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
+            let loads = try context.loads(.any)
+            let written = try OutputCapture.bytes(in: context.temporaryFolder) { () throws(CheckSkipped) in
+                let instance = try context.instance(of: plugin)
+                for load in loads { _ = try context.follow(load, of: instance) }
                 for load in loads {
-                    let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                    let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                     try made.start()
                     made.stop()
-                    _ = trial.settled(made, within: trial.shortPatience)
+                    _ = context.settled(made, within: context.shortPatience)
                 }
-                if trial.areAllIdle { instance.end() }
+                if context.areAllIdle { instance.end() }
             }
             for (name, bytes) in written where !bytes.isEmpty {
-                trial.fail("it wrote to standard \(name): '\(Text.oneLine(String(decoding: bytes, as: UTF8.self), limit: 80))'")
+                context.fail("it wrote to standard \(name): '\(Text.oneLine(String(decoding: bytes, as: UTF8.self), limit: 80))'")
             }
         },
     ]

@@ -13,11 +13,11 @@ import PortolanPlugins
 /// FAULT, and SEC-04: a place that refuses what it usually gives.
 extension ConformanceCheck {
     static let faults: [ConformanceCheck] = [
-        ConformanceCheck("SEC-04", needsProcess: true) { trial throws(Unjudged) in
+        ConformanceCheck("SEC-04", needsProcess: true) { context throws(CheckSkipped) in
             let names = ["HOME", "TMPDIR", "LC_ALL", "LANG", "PATH", "LD_LIBRARY_PATH"]
             let hostile = [nil, "/nonexistent\n", "xx_XX.nothing", String(repeating: "x", count: 4096), "", "/nonexistent"]
             let before = names.map { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
-            let usual = try trial.results()
+            let usual = try context.results()
             func set(_ values: [String?]) {
                 for (name, value) in zip(names, values) {
                     if let value { unsafe setenv(name, value, 1) } else { unsafe unsetenv(name) }
@@ -25,21 +25,21 @@ extension ConformanceCheck {
             }
             set(hostile)
             defer { set(before) }
-            let found = try trial.results()
-            for (index, load) in try trial.loads(.succeeds).enumerated() where found[index] != usual[index] && !trial.varies(load) {
-                trial.fail("'\(load.url)' gives \(found[index].words) in a hostile environment, and \(usual[index].words) else")
+            let found = try context.results()
+            for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
+                context.fail("'\(load.url)' gives \(found[index].words) in a hostile environment, and \(usual[index].words) else")
             }
         },
-        ConformanceCheck("FAULT-02", needsProcess: true) { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            let loads = try trial.loads(.succeeds)
-            let alone = try loads.map { load throws(Unjudged) in
-                LoadResult(try trial.perform(trial.request(load.url), of: instance, Trial.script(for: load)))
+        ConformanceCheck("FAULT-02", needsProcess: true) { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.succeeds)
+            let alone = try loads.map { load throws(CheckSkipped) in
+                LoadResult(try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load)))
             }
             var differing: [(ConformanceLoad, String)] = []
             var limit = rlimit()
             guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-                throw Unjudged("the limit can't be read")
+                throw CheckSkipped("the limit can't be read")
             }
             for free in 0..<3 {
                 // The lowest number that is free is that of the next descriptor.
@@ -48,44 +48,45 @@ extension ConformanceCheck {
                 var none = limit
                 none.rlim_cur = rlim_t(Int(next) + free)
                 guard next >= 0, unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none) == 0 else {
-                    throw Unjudged("the limit of descriptors can't be set")
+                    throw CheckSkipped("the limit of descriptors can't be set")
                 }
                 defer { _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) }
                 for (index, load) in loads.enumerated() {
-                    guard let record = try trial.settled(trial.request(load.url), of: instance, Trial.script(for: load)) else {
-                        trial.fail("'\(load.url)' did not end where \(Words.count(free, "descriptor")) could be opened")
+                    guard let record = try context.settled(context.request(load.url), of: instance, CheckContext.script(for: load)) else {
+                        context.fail("'\(load.url)' did not end where \(ValueFormatting.count(free, "descriptor")) could be opened")
                         continue
                     }
                     let found = LoadResult(record)
                     guard found != alone[index], record.failure?.value == nil else { continue }
-                    differing.append((load, "gives \(found.words) where \(Words.count(free, "descriptor")) could be opened, and no error"))
+                    differing.append(
+                        (load, "gives \(found.words) where \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
                 }
             }
             // With descriptors again, as it loads to find out.
-            for (load, words) in differing where !trial.varies(load) { trial.fail("'\(load.url)' \(words)") }
-            if trial.areAllIdle { instance.end() }
+            for (load, words) in differing where !context.varies(load) { context.fail("'\(load.url)' \(words)") }
+            if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("FAULT-04", needsProcess: true) { trial throws(Unjudged) in
-            let usual = try trial.results()
+        ConformanceCheck("FAULT-04", needsProcess: true) { context throws(CheckSkipped) in
+            let usual = try context.results()
             // No SA_RESTART: what waits comes back with EINTR, on every thread but these two and the first,
             // which does nothing, each millisecond.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = { _ in }
-            guard unsafe sigaction(SIGUSR2, &action, &old) == 0 else { throw Unjudged("no handler of signals could be set") }
-            let judge = portolan_thread_number()
-            let state = Monitor((isOver: false, hasEnded: false, sent: 0))
+            guard unsafe sigaction(SIGUSR2, &action, &old) == 0 else { throw CheckSkipped("no handler of signals could be set") }
+            let runner = portolan_thread_number()
+            let state = ConditionLock((isOver: false, hasEnded: false, sent: 0))
             do throws(LoadError) {
                 try PlatformThread.start {
                     while !state.withLock(\.isOver) {
-                        for thread in ProcessCensus.threads() where ![judge, portolan_thread_number(), getpid()].contains(thread) {
+                        for thread in ProcessResources.threads() where ![runner, portolan_thread_number(), getpid()].contains(thread) {
                             if portolan_signal_thread(thread, SIGUSR2) == 0 { state.withLock { $0.sent += 1 } }
                         }
-                        Patience.watch(.milliseconds(1))
+                        Polling.watch(.milliseconds(1))
                     }
-                    state.signalling { $0.hasEnded = true }
+                    state.withLockBroadcasting { $0.hasEnded = true }
                 }
             } catch {
-                throw Unjudged.lack(error.message)
+                throw CheckSkipped.lack(error.message)
             }
             defer {
                 state.withLock { $0.isOver = true }
@@ -93,15 +94,15 @@ extension ConformanceCheck {
                 unsafe sigaction(SIGUSR2, &old, nil)
             }
             // On a busy machine the signals come late: a round in which there were hardly any shows nothing.
-            let end = MonotonicTime.now + trial.patience
+            let end = MonotonicTime.now + context.patience
             let first = state.withLock(\.sent)
             var round = 0
             while round < 3 || state.withLock(\.sent) - first < 64 {
-                guard round < 3 || MonotonicTime.now < end else { throw Unjudged("hardly any signal came through") }
+                guard round < 3 || MonotonicTime.now < end else { throw CheckSkipped("hardly any signal came through") }
                 round += 1
-                let found = try trial.results()
-                for (index, load) in try trial.loads(.succeeds).enumerated() where found[index] != usual[index] && !trial.varies(load) {
-                    trial.fail(
+                let found = try context.results()
+                for (index, load) in try context.loads(.succeeds).enumerated() where found[index] != usual[index] && !context.varies(load) {
+                    context.fail(
                         "'\(load.url)' gives \(found[index].words) where signals interrupt its calls, and \(usual[index].words) else")
                 }
             }
@@ -109,9 +110,9 @@ extension ConformanceCheck {
     ]
 }
 
-extension Trial {
+extension CheckContext {
     /// What each load that succeeds comes to, in an instance of its own.
-    fileprivate func results() throws(Unjudged) -> [LoadResult] {
+    fileprivate func results() throws(CheckSkipped) -> [LoadResult] {
         let instance = try instance()
         var results: [LoadResult] = []
         for load in try loads(.succeeds) {

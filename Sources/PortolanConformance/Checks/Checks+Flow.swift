@@ -20,101 +20,101 @@ extension ConformanceCheck {
                 script.pauses = .each
                 script.pauseTime = .milliseconds(300)
             }, with: { $0.pauses = .each }, blocking: .milliseconds(60)),
-        ConformanceCheck("FLOW-04") { trial throws(Unjudged) in
-            try trial.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(Unjudged) in
-                var (request, script) = try trial.scene(load)
+        ConformanceCheck("FLOW-04") { context throws(CheckSkipped) in
+            try context.eachLoad(.any, and: [.large], isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                var (request, script) = try context.scene(load)
                 // What waits for something else is what can be resumed unasked.
                 (script.bodySource, script.decision) = (.slow, .later)
-                let plain = try trial.settled(request, of: instance, script)
+                let plain = try context.settled(request, of: instance, script)
                 script.resumesUnasked = true
-                let resumed = try trial.settled(request, of: instance, script)
+                let resumed = try context.settled(request, of: instance, script)
                 let (found, expected) = (resumed.map { LoadResult($0) }, plain.map { LoadResult($0) })
                 if let plain, let resumed, resumed.questionCount > plain.questionCount {
-                    trial.fail("'\(load.url)' asks again where it is resumed while its question waits")
+                    context.fail("'\(load.url)' asks again where it is resumed while its question waits")
                 }
-                if found != expected, !trial.varies(load) {
+                if found != expected, !context.varies(load) {
                     let words = [found, expected].map { $0?.words ?? "no end" }
-                    trial.fail(
+                    context.fail(
                         "'\(load.url)' gives \(words[0]) where it is resumed after deliveries that did not pause it, else \(words[1])")
                 }
             }
         },
-        ConformanceCheck("FLOW-05") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
-                let made = try trial.held(request, of: instance, load)
+        ConformanceCheck("FLOW-05") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
+                let made = try context.held(request, of: instance, load)
                 made.stop()
-                guard let record = trial.settled(made, within: trial.shortPatience) else {
-                    return trial.fail("'\(load.url)': it did not come to rest after a stop in a pause")
+                guard let record = context.settled(made, within: context.shortPatience) else {
+                    return context.fail("'\(load.url)': it did not come to rest after a stop in a pause")
                 }
                 if let late = record.calls.first(where: { $0.call.isEvent && $0.stage == .stopped && $0.within != .destroy }) {
-                    trial.fail(
+                    context.fail(
                         "'\(load.url)': \(late.call.function) came from \(late.within?.rawValue ?? "nowhere") after a stop in a pause")
                 }
             }
         },
-        ConformanceCheck("FLOW-06") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, and: [.redirects, .challenges, .uploads]) { load, _, instance throws(Unjudged) in
-                var (request, script) = try trial.scene(load)
+        ConformanceCheck("FLOW-06") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, and: [.redirects, .challenges, .uploads]) { load, _, instance throws(CheckSkipped) in
+                var (request, script) = try context.scene(load)
                 script.takesRedirects = false
-                let count = try trial.perform(request, of: instance, script).events.count
+                let count = try context.perform(request, of: instance, script).events.count
                 for index in 0..<min(count, 8) {
                     script.stopsAt = index
-                    guard let record = try trial.stopped(request, of: instance, by: script) else {
-                        throw Unjudged("'\(load.url)' did not come to rest after a stop (ORDER-07)")
+                    guard let record = try context.stopped(request, of: instance, by: script) else {
+                        throw CheckSkipped("'\(load.url)' did not come to rest after a stop (ORDER-07)")
                     }
                     guard let late = record.toldAfterStop.first else { continue }
-                    trial.fail("'\(load.url)': \(late.call.function) was called after a call was answered PORTOLAN_STOPPED")
+                    context.fail("'\(load.url)': \(late.call.function) was called after a call was answered PORTOLAN_STOPPED")
                 }
             }
         },
         paused("FLOW-07") { $0 == .finish },
-        ConformanceCheck("FLOW-08", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
-                try trial.eachHeld(request, of: instance, load) {
-                    let before = ProcessCensus.residentBytes()
-                    Patience.watch(.milliseconds(500))
-                    let growth = ProcessCensus.residentBytes() - before
-                    if growth > 32 << 20 { trial.fail("'\(load.url)': memory grew by \(growth >> 20) MiB in a pause of half a second") }
+        ConformanceCheck("FLOW-08", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
+                try context.eachHeld(request, of: instance, load) {
+                    let before = ProcessResources.residentBytes()
+                    Polling.watch(.milliseconds(500))
+                    let growth = ProcessResources.residentBytes() - before
+                    if growth > 32 << 20 { context.fail("'\(load.url)': memory grew by \(growth >> 20) MiB in a pause of half a second") }
                 }
             }
         },
-        ConformanceCheck("FLOW-09", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                try trial.eachHeld(request, of: instance, load) {
-                    let time = ProcessCensus.processorTimeAtRest()
+        ConformanceCheck("FLOW-09", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                try context.eachHeld(request, of: instance, load) {
+                    let time = ProcessResources.processorTimeAtRest()
                     if time > .milliseconds(10) {
-                        trial.fail("'\(load.url)': a pause of 200 ms took \(Words.time(time)) of processor time")
+                        context.fail("'\(load.url)': a pause of 200 ms took \(ValueFormatting.time(time)) of processor time")
                     }
                 }
             }
         },
-        ConformanceCheck("FLOW-10") { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(Unjudged) in
-                let known = try trial.known(load, request, of: instance)
-                let made = try trial.held(request, of: instance, load)
-                let other = try trial.settled(request, of: instance, known.script)
-                trial.expectSame(other, as: known, "while another load of it was paused")
+        ConformanceCheck("FLOW-10") { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: false) { load, request, instance throws(CheckSkipped) in
+                let known = try context.known(load, request, of: instance)
+                let made = try context.held(request, of: instance, load)
+                let other = try context.settled(request, of: instance, known.script)
+                context.expectSame(other, as: known, "while another load of it was paused")
                 made.stop()
-                _ = trial.settled(made, within: trial.shortPatience)
+                _ = context.settled(made, within: context.shortPatience)
             }
         },
     ]
 
     /// Pauses each delivery, and looks for those that come all the same.
     private static func paused(_ id: String, _ isMeant: @escaping @Sendable (ClientCall) -> Bool) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
+        ConformanceCheck(id) { context throws(CheckSkipped) in
             let others: [ConformanceRule.Scenario] = [.redirects, .challenges, .uploads]
-            try trial.eachLoad(.succeeds, and: others, isBlocking: false) { load, _, instance throws(Unjudged) in
-                var (request, script) = try trial.scene(load)
+            try context.eachLoad(.succeeds, and: others, isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                var (request, script) = try context.scene(load)
                 script.takesRedirects = false
                 script.pauses = .each
                 script.pauseTime = .milliseconds(20)
                 script.wakesInPause = true
-                guard let record = try trial.settled(request, of: instance, script) else {
-                    return trial.fail("'\(load.url)' did not end: pauses at each delivery, each resumed after 20 ms")
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end: pauses at each delivery, each resumed after 20 ms")
                 }
                 let early = record.calls.first { $0.stage == .paused && $0.call.isDelivery && isMeant($0.call) && $0.within != .destroy }
-                if let early { trial.fail("'\(load.url)': \(early.call.function) was called in a pause") }
+                if let early { context.fail("'\(load.url)': \(early.call.function) was called in a pause") }
             }
         }
     }
@@ -126,23 +126,23 @@ extension ConformanceCheck {
         _ id: String, _ words: String, _ condition: @escaping @Sendable (inout ClientScript) -> Void,
         with usual: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil
     ) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds, isBlocking: time == nil ? false : nil) { load, request, instance throws(Unjudged) in
-                var (script, plain) = (Trial.script(for: load), Trial.script(for: load))
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds, isBlocking: time == nil ? false : nil) { load, request, instance throws(CheckSkipped) in
+                var (script, plain) = (CheckContext.script(for: load), CheckContext.script(for: load))
                 usual(&plain)
                 condition(&script)
                 var words = words
-                if let time, try trial.handler(for: request, of: instance)?.description.isBlocking == true {
-                    words = "deliveries that take \(Words.time(time))"
+                if let time, try context.handler(for: request, of: instance)?.description.isBlocking == true {
+                    words = "deliveries that take \(ValueFormatting.time(time))"
                     script.pauseTime = time
                 }
-                let expected = LoadResult(try trial.perform(request, of: instance, plain))
-                guard let record = try trial.settled(request, of: instance, script) else {
-                    return trial.fail("'\(load.url)' did not end with \(words)")
+                let expected = LoadResult(try context.perform(request, of: instance, plain))
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end with \(words)")
                 }
                 let found = LoadResult(record)
-                if found != expected, !trial.varies(load) {
-                    trial.fail("'\(load.url)' gives \(found.words) with \(words), and \(expected.words) without")
+                if found != expected, !context.varies(load) {
+                    context.fail("'\(load.url)' gives \(found.words) with \(words), and \(expected.words) without")
                 }
             }
         }

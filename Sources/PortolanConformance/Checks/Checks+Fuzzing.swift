@@ -7,13 +7,13 @@ import PortolanPlugins
 /// FUZZ: requests, schedules and settings at random.
 extension ConformanceCheck {
     static let fuzzing: [ConformanceCheck] = [
-        fuzzed("FUZZ-01", count: 1000) { trial, load, random in
+        fuzzed("FUZZ-01", count: 1000) { context, load, random in
             // Half of them are at a place that it knows, where the path is looked at.
             if random.next() % 2 == 0, let known = Request.parsed(load.url) {
                 let (length, isPlain) = (random.length(upTo: 13), random.next() % 2 == 0)
                 return Request.parsed(known.url.beforePath + "/" + (isPlain ? random.token(length) : random.text(length)))
             }
-            let scheme = random.element(of: trial.schemes)
+            let scheme = random.element(of: context.schemes)
             let host = random.next() % 2 == 0 ? "//" + random.token(random.next() % (UInt64(8) << (random.next() % 8))) + "/" : ""
             return Request.parsed(scheme + ":" + host + random.text(UInt64(1) << (random.next() % 10)))
         },
@@ -39,69 +39,71 @@ extension ConformanceCheck {
             }
             return request
         },
-        ConformanceCheck("FUZZ-04") { trial throws(Unjudged) in
-            var random = SplitMix(seed: trial.seed)
-            try trial.eachLoad(.any, isBlocking: false) { load, _, instance throws(Unjudged) in
+        ConformanceCheck("FUZZ-04") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            try context.eachLoad(.any, isBlocking: false) { load, _, instance throws(CheckSkipped) in
                 for _ in 0..<40 {
-                    var (request, script) = try trial.scene(load)
+                    var (request, script) = try context.scene(load)
                     script.pauses = random.element(of: [.none, .first, .each])
                     script.pauseTime = random.next() % 4 == 0 ? nil : .microseconds(Int64(random.next() % 2000))
                     script.resumesUnasked = random.next() % 2 == 0
                     script.decision = random.next() % 2 == 0 ? .atOnce : .later
                     script.bodySource = random.next() % 2 == 0 ? .ready : .slow
                     script.takesRedirects = random.next() % 2 == 0
-                    let made = try trial.make(request, of: instance, script)
+                    let made = try context.make(request, of: instance, script)
                     try made.start()
-                    Patience.watch(.microseconds(Int64(random.next() % 3000)))
+                    Polling.watch(.microseconds(Int64(random.next() % 3000)))
                     made.stop()
-                    if trial.settled(made, within: .seconds(1)) == nil {
-                        return trial.fail("'\(load.url)' did not come to rest after pauses, resumes, answers and a stop at random")
+                    if context.settled(made, within: .seconds(1)) == nil {
+                        return context.fail("'\(load.url)' did not come to rest after pauses, resumes, answers and a stop at random")
                     }
                 }
             }
         },
-        ConformanceCheck("FUZZ-05") { trial throws(Unjudged) in
-            var random = SplitMix(seed: trial.seed)
-            let plugin = try trial.plugin()
+        ConformanceCheck("FUZZ-05") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            let plugin = try context.plugin()
             for round in 0...60 {
-                for (_, configuration) in try round == 0 ? trial.extremeConfigurations() : trial.randomConfigurations(&random) {
-                    guard case .started(let instance) = try JudgedInstance.start(plugin, configuration, on: trial.bench) else { continue }
-                    if let load = try? trial.loads(.succeeds).first {  // because a plugin without one is started all the same
-                        let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                for (_, configuration) in try round == 0 ? context.extremeConfigurations() : context.randomConfigurations(&random) {
+                    guard case .started(let instance) = try ProbedInstance.start(plugin, configuration, on: context.instanceContext) else {
+                        continue
+                    }
+                    if let load = try? context.loads(.succeeds).first {  // because a plugin without one is started all the same
+                        let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                         try made.start()
                         made.stop()
-                        if trial.settled(made, within: .seconds(1)) == nil {
-                            return trial.fail("a load did not come to rest in a random configuration")
+                        if context.settled(made, within: .seconds(1)) == nil {
+                            return context.fail("a load did not come to rest in a random configuration")
                         }
                     }
                     instance.end()
                 }
             }
         },
-        ConformanceCheck("FUZZ-06") { trial throws(Unjudged) in
-            var random = SplitMix(seed: trial.seed)
+        ConformanceCheck("FUZZ-06") { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
             func bytes() -> [UInt8] {
                 (0..<1 << (random.next() % 13)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
             }
-            let instance = try trial.instance()
+            let instance = try context.instance()
             // `try?` because a manifest without the one may have the other.
-            let (nested, uploads) = ((try? trial.loads(.nested)) ?? [], (try? trial.loads(.uploads)) ?? [])
-            guard !nested.isEmpty || !uploads.isEmpty else { throw Unjudged("the manifest names no URL tagged nested or uploads") }
+            let (nested, uploads) = ((try? context.loads(.nested)) ?? [], (try? context.loads(.uploads)) ?? [])
+            guard !nested.isEmpty || !uploads.isEmpty else { throw CheckSkipped("the manifest names no URL tagged nested or uploads") }
             for _ in 0..<100 {
                 for load in nested {
-                    var script = Trial.script(for: load)
+                    var script = CheckContext.script(for: load)
                     // Half of them nearly right, so that they come behind the first bytes.
                     script.inner = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
                     script.innerPieceSize = 1 << Int(random.next() % 12)
-                    if try trial.settled(trial.request(load.url), of: instance, script) == nil {
-                        return trial.fail("'\(load.url)' did not end with an inner body of random bytes")
+                    if try context.settled(context.request(load.url), of: instance, script) == nil {
+                        return context.fail("'\(load.url)' did not end with an inner body of random bytes")
                     }
                 }
                 for load in uploads {
                     let body = bytes()
-                    let (request, script) = try trial.upload(load, [body], length: random.next() % 2 == 0 ? Int64(body.count) : nil)
-                    if try trial.settled(request, of: instance, script) == nil {
-                        return trial.fail("'\(load.url)' did not end with an upload of random bytes")
+                    let (request, script) = try context.upload(load, [body], length: random.next() % 2 == 0 ? Int64(body.count) : nil)
+                    if try context.settled(request, of: instance, script) == nil {
+                        return context.fail("'\(load.url)' did not end with an upload of random bytes")
                     }
                 }
             }
@@ -119,40 +121,40 @@ extension ConformanceCheck {
 
     /// Makes loads of random requests, starts some of them, and stops those that do not end.
     private static func fuzzed(
-        _ id: String, count: Int, _ request: @escaping @Sendable (Trial, ConformanceLoad, inout SplitMix) -> Request?
+        _ id: String, count: Int, _ request: @escaping @Sendable (CheckContext, ConformanceLoad, inout SplitMix) -> Request?
     ) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
-            var random = SplitMix(seed: trial.seed)
-            let loads = try trial.loads(.any)
-            let instance = try trial.instance()
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            var random = SplitMix(seed: context.seed)
+            let loads = try context.loads(.any)
+            let instance = try context.instance()
             var isJudged = false
             for round in 0..<count {
-                try trial.keepsTime()
-                guard let request = request(trial, loads[round % loads.count], &random),
-                    let handler = try trial.handler(for: request, of: instance)
+                try context.keepsTime()
+                guard let request = request(context, loads[round % loads.count], &random),
+                    let handler = try context.handler(for: request, of: instance)
                 else { continue }
                 isJudged = true
-                let made = try JudgedLoad(LentRequest(request, handler.instance.lending), handler, ClientScript())
+                let made = try ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, ClientScript())
                 // Each URL in some of its rounds, however many there are.
                 if made.isMade, (round + round / loads.count) % 4 == 0 {
                     try made.start()
                     if !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
                 }
-                if trial.settled(made, within: .seconds(1)) == nil {
-                    return trial.fail("\(request.url.shortDescription) did not come to rest within a second after a stop")
+                if context.settled(made, within: .seconds(1)) == nil {
+                    return context.fail("\(request.url.shortDescription) did not come to rest within a second after a stop")
                 }
             }
             instance.end()
-            if !isJudged { throw Unjudged("its handlers take no URL at random") }
+            if !isJudged { throw CheckSkipped("its handlers take no URL at random") }
         }
     }
 }
 
-extension Trial {
+extension CheckContext {
     /// Those that the manifest names, or else those of the URLs in it: one at least.
     fileprivate var schemes: [String] {
-        if case .only(let schemes)? = subject.manifest?.manifest.schemes, !schemes.isEmpty { return schemes }
-        return subject.loads.map { String($0.url.prefix { $0 != ":" }) }
+        if case .only(let schemes)? = target.manifest?.manifest.schemes, !schemes.isEmpty { return schemes }
+        return target.loads.map { String($0.url.prefix { $0 != ":" }) }
     }
 }
 

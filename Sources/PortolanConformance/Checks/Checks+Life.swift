@@ -7,77 +7,77 @@ import Synchronization
 /// LIFE: from the making of a load to its destruction.
 extension ConformanceCheck {
     static let life: [ConformanceCheck] = [
-        ConformanceCheck("LIFE-01") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.any) {
-                let made = try trial.make(trial.request(load.url), of: instance)
-                Patience.watch(.milliseconds(5))
+        ConformanceCheck("LIFE-01") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let made = try context.make(context.request(load.url), of: instance)
+                Polling.watch(.milliseconds(5))
                 for event in made.record.events {
-                    trial.fail("'\(load.url)': \(event.call.function) was called while the load was being made")
+                    context.fail("'\(load.url)': \(event.call.function) was called while the load was being made")
                 }
                 made.destroy()
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-02") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.everyLoad() where load.isLoadable && !load.tags.contains(.hangs) {
-                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+        ConformanceCheck("LIFE-02") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.everyLoad() where load.isLoadable && !load.tags.contains(.hangs) {
+                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try made.start()
-                if trial.settled(made, within: trial.patience) == nil {
-                    trial.fail("'\(load.url)' did not end within \(Words.time(trial.patience)): \(made.record.summary)")
+                if context.settled(made, within: context.patience) == nil {
+                    context.fail("'\(load.url)' did not end within \(ValueFormatting.time(context.patience)): \(made.record.summary)")
                 }
             }
-            if trial.areAllIdle { instance.end() }
+            if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("LIFE-03") { trial throws(Unjudged) in
+        ConformanceCheck("LIFE-03") { context throws(CheckSkipped) in
             var seen = false
             func look(_ load: ConformanceLoad, _ record: LoadRecord) {
                 for turn in record.turnTimes where turn.function != .run {
                     seen = true
                     if turn.time > .milliseconds(50) {
-                        trial.fail("'\(load.url)': \(turn.function.rawValue) returned after \(Words.time(turn.time))")
+                        context.fail("'\(load.url)': \(turn.function.rawValue) returned after \(ValueFormatting.time(turn.time))")
                     }
                 }
             }
-            try trial.eachRecord(.any) { load, record in look(load, record) }
+            try context.eachRecord(.any) { load, record in look(load, record) }
             // Paused at each delivery, and answered later.
-            try trial.eachLoad(.any) { load, request, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+            try context.eachLoad(.any) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
                 (script.pauses, script.decision) = (.each, .later)
-                let made = try trial.make(request, of: instance, script)
+                let made = try context.make(request, of: instance, script)
                 try made.start()
-                if let record = trial.settled(made, within: trial.patience) { look(load, record) }
+                if let record = context.settled(made, within: context.patience) { look(load, record) }
             }
-            if !seen { throw Unjudged("it does not apply: every load of the manifest blocks") }
+            if !seen { throw CheckSkipped("it does not apply: every load of the manifest blocks") }
         },
-        ConformanceCheck("LIFE-04") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.any) {
-                let made = try trial.make(trial.request(load.url), of: instance)
+        ConformanceCheck("LIFE-04") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let made = try context.make(context.request(load.url), of: instance)
                 made.stop()
-                Patience.watch(.milliseconds(10))
+                Polling.watch(.milliseconds(10))
                 made.destroy()
                 // What comes while it is made is LIFE-01's.
                 for event in made.record.events where event.within != .make {
-                    trial.fail("'\(load.url)': \(event.call.function) was called, and the load was stopped before its start")
+                    context.fail("'\(load.url)': \(event.call.function) was called, and the load was stopped before its start")
                 }
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-05") { trial throws(Unjudged) in
-            let instance = try trial.instance()
+        ConformanceCheck("LIFE-05") { context throws(CheckSkipped) in
+            let instance = try context.instance()
             var isJudged = false
-            for load in try trial.loads(.succeeds) {
-                let slot = Mutex<JudgedLoad?>(nil)
-                let returned = Monitor<Bool?>(nil)
-                var script = Trial.script(for: load)
+            for load in try context.loads(.succeeds) {
+                let slot = Mutex<ProbedLoad?>(nil)
+                let returned = ConditionLock<Bool?>(nil)
+                var script = CheckContext.script(for: load)
                 script.whileDelivering = { _, call in
                     guard call == .finish, let made = slot.withLock({ $0 }) else { return }
                     let isLate = made.stopsElsewhere(returned)
-                    if isLate { returned.signalling { $0 = $0 ?? false } }
+                    if isLate { returned.withLockBroadcasting { $0 = $0 ?? false } }
                 }
-                let made = try trial.make(trial.request(load.url), of: instance, script)
+                let made = try context.make(context.request(load.url), of: instance, script)
                 guard made.handler.description.isBlocking else {
                     made.destroy()
                     continue
@@ -85,89 +85,90 @@ extension ConformanceCheck {
                 isJudged = true
                 slot.withLock { $0 = made }
                 try made.start()
-                guard made.waitUntilIdle(trial.patience) else {
-                    guard made.record.didFinish else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
-                    trial.fail("'\(load.url)': run did not return after a stop that came while it was finishing")
+                guard made.waitUntilIdle(context.patience) else {
+                    guard made.record.didFinish else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
+                    context.fail("'\(load.url)': run did not return after a stop that came while it was finishing")
                     continue
                 }
-                if returned.withLock({ $0 }) == false { trial.fail("'\(load.url)': a stop beside did_finish did not return") }
+                if returned.withLock({ $0 }) == false { context.fail("'\(load.url)': a stop beside did_finish did not return") }
                 made.destroy()
                 slot.withLock { $0 = nil }
                 // … and one between did_finish and the return of run.
-                let second = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+                let second = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try second.start()
-                _ = second.client.state.wait(atMost: trial.patience) { $0.hasEnded ? true : nil }
+                _ = second.client.state.wait(atMost: context.patience) { $0.hasEnded ? true : nil }
                 second.stop(isLate: true)
-                _ = trial.settled(second, within: trial.patience)
+                _ = context.settled(second, within: context.patience)
             }
             instance.end()
-            if !isJudged { throw Unjudged("it does not apply: its loads do not block") }
+            if !isJudged { throw CheckSkipped("it does not apply: its loads do not block") }
         },
-        ConformanceCheck("LIFE-06") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.hangs) {
-                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+        ConformanceCheck("LIFE-06") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.hangs) {
+                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try made.start()
-                Patience.watch(.milliseconds(50))
-                if made.waitUntilIdle(.zero) { throw Unjudged("'\(load.url)' is tagged hangs, and ended by itself") }
+                Polling.watch(.milliseconds(50))
+                if made.waitUntilIdle(.zero) { throw CheckSkipped("'\(load.url)' is tagged hangs, and ended by itself") }
                 made.stop()
                 if made.waitUntilIdle(.seconds(1)) {
                     made.destroy()
                 } else {
-                    trial.fail("'\(load.url)' went on waiting for a second after it was stopped")
+                    context.fail("'\(load.url)' went on waiting for a second after it was stopped")
                 }
             }
         },
-        ConformanceCheck("LIFE-07", needsProcess: true) { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            let loads = try trial.loads(.any)
-            let requests = try loads.map { load throws(Unjudged) in (try trial.request(load.url), Trial.script(for: load)) }
+        ConformanceCheck("LIFE-07", needsProcess: true) { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.any)
+            let requests = try loads.map { load throws(CheckSkipped) in (try context.request(load.url), CheckContext.script(for: load)) }
             var others: [Request] = []
             for load in loads {
                 // What is not there may be refused. `try?` because a text that is no URL never reaches a plugin.
-                guard let request = try? trial.request(load.url + "/%FF?judge"), try trial.handler(for: request, of: instance) != nil else {
+                guard let request = try? context.request(load.url + "/%FF?judge"), try context.handler(for: request, of: instance) != nil
+                else {
                     continue
                 }
                 others.append(request)
             }
-            func cycle(_ start: Bool) throws(Unjudged) {
-                try trial.keepsTime()
+            func cycle(_ start: Bool) throws(CheckSkipped) {
+                try context.keepsTime()
                 for (request, script) in requests {
-                    let made = try trial.make(request, of: instance, script)
+                    let made = try context.make(request, of: instance, script)
                     if start { try made.start() }
                     made.stop()
-                    guard made.waitUntilIdle(trial.shortPatience) else {
-                        throw Unjudged("\(request.url.shortDescription) did not end after a stop (LIFE-06)")
+                    guard made.waitUntilIdle(context.shortPatience) else {
+                        throw CheckSkipped("\(request.url.shortDescription) did not end after a stop (LIFE-06)")
                     }
                     made.destroy()
                 }
                 guard !start else { return }
-                for request in others { try trial.make(request, of: instance, ClientScript()).destroy() }
+                for request in others { try context.make(request, of: instance, ClientScript()).destroy() }
             }
-            try trial.followAll(loads, of: instance)
+            try context.followAll(loads, of: instance)
             for (what, start) in [("destroyed without a start, or refused", false), ("destroyed right after a stop", true)] {
-                let left = try ProcessCensus.leftBehind(within: .seconds(3)) { () throws(Unjudged) in
+                let left = try ProcessResources.leftBehind(within: .seconds(3)) { () throws(CheckSkipped) in
                     for _ in 0..<4 { try cycle(start) }
                 }
-                trial.fail(left.map { "loads that were \(what): \($0)" })
+                context.fail(left.map { "loads that were \(what): \($0)" })
             }
             // What loads leave of the heap that were started is LEAK-05's: threads have caches, and as many rounds as those need take long.
             let kept = instance.keepAll()
-            var growth = Trial.heapGrowth(within: trial.patience) { () throws(Unjudged) in
+            var growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in
                 try cycle(false)
             } afterFirst: {
                 instance.keepFew(since: kept)
             }
             // What has room for so many has it after that many.
             if growth != nil {
-                let end = MonotonicTime.now + trial.patience
+                let end = MonotonicTime.now + context.patience
                 var count = 0
-                do throws(Unjudged) {
+                do throws(CheckSkipped) {
                     while count < 1000, MonotonicTime.now < end {
                         try cycle(false)
                         count += 1
                     }
-                    growth = Trial.heapGrowth(within: trial.patience) { () throws(Unjudged) in try cycle(false) }
+                    growth = CheckContext.heapGrowth(within: context.patience) { () throws(CheckSkipped) in try cycle(false) }
                 } catch {
                     // There was no time for more: what was judged before stays so.
                     growth = nil
@@ -175,140 +176,144 @@ extension ConformanceCheck {
             }
             if let growth {
                 let what = "\(growth.length) times all loads, each destroyed without a start, or refused,"
-                trial.fail("each of \(growth.rounds) rounds of \(what) left \(growth.words)")
+                context.fail("each of \(growth.rounds) rounds of \(what) left \(growth.words)")
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-08") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            let loads = try trial.loads(.succeeds)
+        ConformanceCheck("LIFE-08") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.succeeds)
             for isStopped in [false, true] {
                 for load in loads + loads {
-                    var script = Trial.script(for: load)
+                    var script = CheckContext.script(for: load)
                     // So that the stop meets it on its way.
-                    if isStopped { script.whileDelivering = { index, _ in if index == 0 { Patience.watch(.milliseconds(10)) } } }
-                    let made = try trial.make(trial.request(load.url), of: instance, script)
+                    if isStopped { script.whileDelivering = { index, _ in if index == 0 { Polling.watch(.milliseconds(10)) } } }
+                    let made = try context.make(context.request(load.url), of: instance, script)
                     try made.start()
                     if isStopped {
-                        Patience.watch(.milliseconds(3))
+                        Polling.watch(.milliseconds(3))
                         made.stop()
                     }
-                    guard made.waitUntilIdle(trial.patience) else {
-                        throw Unjudged("'\(load.url)' did not end (\(isStopped ? "ORDER-07" : "LIFE-02"))")
+                    guard made.waitUntilIdle(context.patience) else {
+                        throw CheckSkipped("'\(load.url)' did not end (\(isStopped ? "ORDER-07" : "LIFE-02"))")
                     }
                     made.destroy(poisoning: true)
-                    Patience.watch(.milliseconds(20))
+                    Polling.watch(.milliseconds(20))
                 }
             }
             // A thread that nobody has joined may come late.
-            Patience.watch(.milliseconds(100))
+            Polling.watch(.milliseconds(100))
             instance.end()
         },
-        ConformanceCheck("LIFE-09") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.succeeds) {
-                let request = try trial.request(load.url)
-                let alone = try trial.perform(request, of: instance, Trial.script(for: load)).body
+        ConformanceCheck("LIFE-09") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.succeeds) {
+                let request = try context.request(load.url)
+                let alone = try context.perform(request, of: instance, CheckContext.script(for: load)).body
                 // At the response, and then among the bytes.
                 for place in 0..<3 {
-                    var script = Trial.script(for: load)
-                    let second = try trial.make(request, of: instance, script)
-                    let patience = trial.patience
+                    var script = CheckContext.script(for: load)
+                    let second = try context.make(request, of: instance, script)
+                    let patience = context.patience
                     script.whileDelivering = { index, _ in
                         guard index == place else { return }
                         // `try?` because a check can't be left from here: that it did not start shows in its bytes.
                         try? second.start()
                         _ = second.waitUntilIdle(patience)
                     }
-                    let first = try trial.perform(request, of: instance, script)
+                    let first = try context.perform(request, of: instance, script)
                     guard second.waitUntilIdle(.zero) else {
-                        trial.fail("'\(load.url)': a second load did not end that was made while the first ran")
+                        context.fail("'\(load.url)': a second load did not end that was made while the first ran")
                         break
                     }
                     second.destroy()
                     guard first.events.count > place else { break }
-                    if first.body != alone || second.record.body != alone, trial.varies(load) { break }
-                    if first.body != alone { trial.fail("'\(load.url)' gives other bytes where a second load of it runs meanwhile") }
-                    if second.record.body != alone { trial.fail("'\(load.url)', loaded while a first load of it runs, gives other bytes") }
+                    if first.body != alone || second.record.body != alone, context.varies(load) { break }
+                    if first.body != alone { context.fail("'\(load.url)' gives other bytes where a second load of it runs meanwhile") }
+                    if second.record.body != alone {
+                        context.fail("'\(load.url)', loaded while a first load of it runs, gives other bytes")
+                    }
                 }
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-10") { trial throws(Unjudged) in
-            let stable = try trial.loads(.succeeds).filter { $0.sha256 != nil }
-            guard !stable.isEmpty else { throw Unjudged("the manifest gives no digest, so no URL is said to be stable") }
-            let instance = try trial.instance()
+        ConformanceCheck("LIFE-10") { context throws(CheckSkipped) in
+            let stable = try context.loads(.succeeds).filter { $0.sha256 != nil }
+            guard !stable.isEmpty else { throw CheckSkipped("the manifest gives no digest, so no URL is said to be stable") }
+            let instance = try context.instance()
             for load in stable {
-                let records = try (0..<4).map { _ throws(Unjudged) in
-                    try trial.perform(trial.request(load.url), of: instance, Trial.script(for: load))
+                let records = try (0..<4).map { _ throws(CheckSkipped) in
+                    try context.perform(context.request(load.url), of: instance, CheckContext.script(for: load))
                 }
                 let isStable = Set(records.map { LoadResult($0) }).count == 1 && Set(records.map(\.responsesWithoutFields)).count == 1
-                if !isStable { trial.fail("four loads of '\(load.url)', one after another, did not come to the same") }
+                if !isStable { context.fail("four loads of '\(load.url)', one after another, did not come to the same") }
             }
             // A wrong password is that load's, and no other's.
-            for load in (try? trial.loads(.challenges)) ?? [] where load.credential != nil {  // because a manifest without one has others
-                let request = try trial.request(load.url)
-                let known = try trial.known(load, request, of: instance)
+            for load in (try? context.loads(.challenges)) ?? [] where load.credential != nil {  // because a manifest without one has others
+                let request = try context.request(load.url)
+                let known = try context.known(load, request, of: instance)
                 var script = known.script
-                script.answer = { $0 < 3 ? Trial.wrongAnswer : .cancel }
-                _ = try trial.perform(request, of: instance, script)
-                let record = try trial.settled(request, of: instance, known.script)
+                script.answer = { $0 < 3 ? CheckContext.wrongAnswer : .cancel }
+                _ = try context.perform(request, of: instance, script)
+                let record = try context.settled(request, of: instance, known.script)
                 // Only what has a digest is said to have the same bytes each time.
                 if let record, load.sha256 == nil {
                     if record.didFinish != known.result.didFinish {
-                        trial.fail("'\(load.url)' comes to \(LoadResult(record).words) after one with wrong passwords")
+                        context.fail("'\(load.url)' comes to \(LoadResult(record).words) after one with wrong passwords")
                     }
                 } else {
-                    trial.expectSame(record, as: known, "after one with wrong passwords")
+                    context.expectSame(record, as: known, "after one with wrong passwords")
                 }
             }
-            if trial.areAllIdle { instance.end() }
+            if context.areAllIdle { instance.end() }
         },
-        ConformanceCheck("LIFE-11") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.any) {
-                let made = try trial.make(trial.request(load.url), of: instance, Trial.script(for: load))
+        ConformanceCheck("LIFE-11") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let made = try context.make(context.request(load.url), of: instance, CheckContext.script(for: load))
                 try made.start()
-                guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                 let time = made.destroy()
-                if time > .seconds(1) { trial.fail("'\(load.url)': destroy returned after \(Words.time(time))") }
+                if time > .seconds(1) { context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time))") }
             }
             // … and of one that was stopped on its way, or while a question waits.
-            for load in try trial.loads(.any) {
+            for load in try context.loads(.any) {
                 let isAsked = load.tags.contains(.challenges)
-                var script = Trial.script(for: load)
+                var script = CheckContext.script(for: load)
                 if isAsked { script.decision = .never }
-                script.whileDelivering = { index, _ in if index == 0, !isAsked { Patience.watch(.milliseconds(10)) } }
-                let made = try trial.make(trial.request(load.url), of: instance, script)
+                script.whileDelivering = { index, _ in if index == 0, !isAsked { Polling.watch(.milliseconds(10)) } }
+                let made = try context.make(context.request(load.url), of: instance, script)
                 try made.start()
-                Patience.watch(.milliseconds(isAsked ? 20 : 3))
+                Polling.watch(.milliseconds(isAsked ? 20 : 3))
                 made.stop()
-                guard made.waitUntilIdle(trial.shortPatience) else {
-                    throw Unjudged("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                guard made.waitUntilIdle(context.shortPatience) else {
+                    throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
                 }
                 let time = made.destroy()
-                if time > .seconds(1) { trial.fail("'\(load.url)': destroy returned after \(Words.time(time)), when it had been stopped") }
+                if time > .seconds(1) {
+                    context.fail("'\(load.url)': destroy returned after \(ValueFormatting.time(time)), when it had been stopped")
+                }
             }
             instance.end()
         },
-        ConformanceCheck("LIFE-12") { trial throws(Unjudged) in
+        ConformanceCheck("LIFE-12") { context throws(CheckSkipped) in
             // What writes is stopped, and that is the verdict; a handler of SIGSEGV may have let it go on.
-            trial.lending = .readOnly
-            defer { trial.fail(trial.bench.changes.all.map { "\($0) was written to, or made writable" }) }
-            try trial.eachRecord(.any) { _, _ in }
+            context.argumentMemory = .readOnly
+            defer { context.fail(context.instanceContext.changes.all.map { "\($0) was written to, or made writable" }) }
+            try context.eachRecord(.any) { _, _ in }
         },
     ]
 }
 
-extension JudgedLoad {
+extension ProbedLoad {
     /// Stops it on another thread, and waits for that for a second.
     ///
     /// - Returns: whether it took longer.
-    func stopsElsewhere(_ returned: Monitor<Bool?>) -> Bool {
+    func stopsElsewhere(_ returned: ConditionLock<Bool?>) -> Bool {
         // `try?` because without a thread nothing is stopped, and nothing late.
         try? PlatformThread.start { [self] in
             stop()
-            returned.signalling { $0 = true }
+            returned.withLockBroadcasting { $0 = true }
         }
         return returned.wait(atMost: .seconds(1)) { $0 } == nil
     }
@@ -316,7 +321,7 @@ extension JudgedLoad {
 
 extension LoadRecord {
     /// … which may have a date, or a number of the request.
-    fileprivate var responsesWithoutFields: [Given<GivenResponse>] {
+    fileprivate var responsesWithoutFields: [ReadStruct<DecodedResponse>] {
         responses.map { response in
             guard var known = response.value else { return response }
             known.fields = []

@@ -11,9 +11,9 @@ extension ConformanceCheck {
             let outside = record.calls.first { $0.within == nil && !$0.call.isForAnyThread && $0.stage < .destroyed }
             return outside.map { ["\($0.call.function) was called on a thread that was in no function of the load"] } ?? []
         },
-        ConformanceCheck("REDIR-01") { trial throws(Unjudged) in
-            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
-                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+        ConformanceCheck("REDIR-01") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 _ = try record.placeOfRedirect(load)
                 for call in record.calls {
                     guard case .redirect(let change, _) = call.call, let target = call.redirectTarget(from: request) else { continue }
@@ -21,42 +21,43 @@ extension ConformanceCheck {
                     case .url: break
                     // What a peer wrote breaks no rule (client.h).
                     case .malformed(let reason), .ambiguous(let reason):
-                        if change.value?.url.bytes != nil { trial.fail("'\(load.url)' is redirected, and \(reason)") }
+                        if change.value?.url.bytes != nil { context.fail("'\(load.url)' is redirected, and \(reason)") }
                     case .noRedirect, .unnamed:
-                        trial.fail(
+                        context.fail(
                             "'\(load.url)' is redirected without a URL, and without a response that has a redirect's status and a Location")
                     }
                 }
             }
         },
-        ConformanceCheck("REDIR-02") { trial throws(Unjudged) in
-            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
-                let records = try trial.follow(load, of: instance)
+        ConformanceCheck("REDIR-02") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                let records = try context.follow(load, of: instance)
                 guard records.count > 1, let status = records.last?.responses.last?.value?.status, status > 0 else {
-                    throw Unjudged.other("'\(load.url)' leads to no response with a status: its protocol has none for a redirect, either")
+                    throw CheckSkipped.other(
+                        "'\(load.url)' leads to no response with a status: its protocol has none for a redirect, either")
                 }
                 for case .redirect(_, let response) in records.flatMap(\.calls).map(\.call) {
                     guard let response = response.value else {
-                        trial.fail("'\(load.url)' is redirected without a response, in a protocol whose responses have a status")
+                        context.fail("'\(load.url)' is redirected without a response, in a protocol whose responses have a status")
                         continue
                     }
                     // Of protocols with numbers of their own only this is known: it is none of HTTP's for a success or a failure.
                     if (200...299).contains(response.status) || (400...599).contains(response.status) {
-                        trial.fail("'\(load.url)' is redirected by a response with the status \(response.status)")
+                        context.fail("'\(load.url)' is redirected by a response with the status \(response.status)")
                     }
                 }
             }
         },
-        ConformanceCheck("REDIR-03") { trial throws(Unjudged) in
-            try trial.eachLoad(.redirects) { load, plain, instance throws(Unjudged) in
+        ConformanceCheck("REDIR-03") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, plain, instance throws(CheckSkipped) in
                 for method in [HTTPRequest.Method.get, .post, .put] {
                     var request = plain
                     request.method = method
                     request.fields[.accept] = "text/plain"
                     if method != .get { request.body = .bytes([1, 2, 3]) }
-                    var script = Trial.script(for: load)
+                    var script = CheckContext.script(for: load)
                     script.body = [[1, 2, 3]]
-                    let record = try trial.perform(request, of: instance, script)
+                    let record = try context.perform(request, of: instance, script)
                     if method == .get { _ = try record.placeOfRedirect(load) }
                     for case .redirect(let change, let response) in record.calls.map(\.call) {
                         guard let change = change.value else { continue }
@@ -64,69 +65,69 @@ extension ConformanceCheck {
                         let status = response.value?.status ?? 0
                         let mayBeGET = status == 303 || ([301, 302].contains(status) && method == .post)
                         if let changed = change.method.text, changed != method.rawValue, !(mayBeGET && changed == "GET") {
-                            trial.fail("'\(load.url)': a redirect changes \(method) to '\(changed)'")
+                            context.fail("'\(load.url)': a redirect changes \(method) to '\(changed)'")
                         }
                         if change.dropsBody, method != .get, !mayBeGET {
-                            trial.fail("'\(load.url)': a redirect drops the body of \(method)")
+                            context.fail("'\(load.url)': a redirect drops the body of \(method)")
                         }
-                        if change.dropsFields { trial.fail("'\(load.url)': a redirect drops the fields of the request") }
+                        if change.dropsFields { context.fail("'\(load.url)': a redirect drops the fields of the request") }
                         if change.fields?.contains(where: { $0.name.text?.lowercased() == "accept" && $0.value.text != "text/plain" })
                             == true
                         {
-                            trial.fail("'\(load.url)': a redirect changes the field Accept")
+                            context.fail("'\(load.url)': a redirect changes the field Accept")
                         }
                     }
                 }
             }
         },
-        ConformanceCheck("REDIR-04") { trial throws(Unjudged) in
-            let (user, password) = Trial.wrongCredential
+        ConformanceCheck("REDIR-04") { context throws(CheckSkipped) in
+            let (user, password) = CheckContext.wrongCredential
             var isJudged = false
-            try trial.eachLoad(.redirects) { load, _, instance throws(Unjudged) in
-                guard let request = try trial.request(of: load, user: user, password: password, to: instance) else { return }
-                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+            try context.eachLoad(.redirects) { load, _, instance throws(CheckSkipped) in
+                guard let request = try context.request(of: load, user: user, password: password, to: instance) else { return }
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 for target in record.redirectTargets(from: request) {
                     isJudged = true
                     // One that does not parse is REDIR-01's, and one of the same origin may keep them, by the URL Standard.
                     if case .url(let url) = target, !url.hasSameOrigin(as: request.url), url.description.contains(password) {
-                        trial.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
+                        context.fail("'\(load.url)', with a password in its URL, redirects to a URL with that password")
                     }
                 }
             }
-            if !isJudged { throw Unjudged("no URL of the manifest redirects with a user in front of its host") }
+            if !isJudged { throw CheckSkipped("no URL of the manifest redirects with a user in front of its host") }
         },
-        ConformanceCheck("REDIR-06") { trial throws(Unjudged) in
-            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+        ConformanceCheck("REDIR-06") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 for isTaken in [true, false] {
-                    var script = Trial.script(for: load)
+                    var script = CheckContext.script(for: load)
                     (script.decision, script.takesRedirects, script.pauseTime) = (.later, isTaken, .milliseconds(30))
-                    guard let record = try trial.settled(request, of: instance, script) else {
-                        return trial.fail("'\(load.url)' did not end with a redirect that was \(isTaken ? "" : "not ")taken later")
+                    guard let record = try context.settled(request, of: instance, script) else {
+                        return context.fail("'\(load.url)' did not end with a redirect that was \(isTaken ? "" : "not ")taken later")
                     }
                     let place = try record.placeOfRedirect(load)
                     let after = record.calls[(place + 1)...].filter { $0.call.isEvent && $0.within != .destroy }
                     if let late = after.first(where: { isTaken || ($0.stage == .paused && $0.call.isDelivery) }) {
-                        trial.fail("'\(load.url)': \(late.call.function) came before a redirect was decided, or after it was taken")
+                        context.fail("'\(load.url)': \(late.call.function) came before a redirect was decided, or after it was taken")
                     } else if !isTaken, !after.contains(where: { $0.isResponse || $0.isFailure }) {
-                        trial.fail("'\(load.url)': after a redirect that was not taken, later, came neither its response nor a failure")
+                        context.fail("'\(load.url)': after a redirect that was not taken, later, came neither its response nor a failure")
                     } else if !isTaken, case .redirect(_, .whole) = record.calls[place].call,
                         record.failure?.value?.code == LoadError.Code.badRedirect.rawValue
                     {
-                        trial.fail("'\(load.url)': a redirect that was not taken, and that has a response, came to the error badRedirect")
+                        context.fail("'\(load.url)': a redirect that was not taken, and that has a response, came to the error badRedirect")
                     }
                 }
             }
         },
-        ConformanceCheck("PROP-01") { trial throws(Unjudged) in
+        ConformanceCheck("PROP-01") { context throws(CheckSkipped) in
             let name = "org.example.judge.unknown"
-            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 var request = request
                 request.properties[name] = .text("kept")
-                let record = try trial.perform(request, of: instance, Trial.script(for: load))
+                let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 _ = try record.placeOfRedirect(load)
                 for case .redirect(let change, _) in record.calls.map(\.call) {
                     guard change.value?.propertyNames?.contains(where: { $0.text == name }) == true else { continue }
-                    trial.fail("'\(load.url)' changes a property of the request that it does not know")
+                    context.fail("'\(load.url)' changes a property of the request that it does not know")
                 }
             }
         },
@@ -134,7 +135,7 @@ extension ConformanceCheck {
             record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
         },
         eachLoad("SEC-08", beside: [.fields]) { record in
-            let ofResponses = record.calls.flatMap { call -> [GivenField] in
+            let ofResponses = record.calls.flatMap { call -> [ReadField] in
                 switch call.call {
                 case .interim(let response), .response(let response): response.value?.fields ?? []
                 case .redirect(let change, let response): (change.value?.fields ?? []) + (response.value?.fields ?? [])
@@ -151,18 +152,18 @@ extension ConformanceCheck {
                 return isValid ? nil : "the value of the field \(field.name.quoted) is \(field.value.quoted)"
             }
         },
-        ConformanceCheck("PROP-03") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.succeeds) {
+        ConformanceCheck("PROP-03") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.succeeds) {
                 for count in 0..<3 {
-                    var request = try trial.request(load.url)
+                    var request = try context.request(load.url)
                     request.properties["org.example.judge.text"] = .text("lent \(count)")
                     request.properties["org.example.judge.bytes"] = .bytes([UInt8](repeating: UInt8(count), count: 64))
-                    guard let handler = try trial.handler(for: request, of: instance) else { continue }
+                    guard let handler = try context.handler(for: request, of: instance) else { continue }
                     _ = try handler.canInit(request, poisoning: true)
-                    let made = try JudgedLoad(LentRequest(request, instance.lending), handler, Trial.script(for: load))
+                    let made = try ProbedLoad(RequestImage(request, instance.argumentMemory), handler, CheckContext.script(for: load))
                     try made.start()
-                    guard made.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    guard made.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     made.destroy(poisoning: true)
                 }
             }

@@ -6,86 +6,90 @@ import PortolanPlugins
 /// NEST: loads inside of loads.
 extension ConformanceCheck {
     static let nesting: [ConformanceCheck] = [
-        ConformanceCheck("CANCEL-08") { trial throws(Unjudged) in
-            try trial.eachNested(.silent) { load, made throws(Unjudged) in
-                let hasOpened = made.client.state.wait(atMost: trial.patience) {
+        ConformanceCheck("CANCEL-08") { context throws(CheckSkipped) in
+            try context.eachNested(.silent) { load, made throws(CheckSkipped) in
+                let hasOpened = made.client.state.wait(atMost: context.patience) {
                     $0.nested.isEmpty && !$0.hasEnded ? nil : !$0.nested.isEmpty
                 }
                 made.stop()
-                let isSettled = trial.settled(made, within: .seconds(1)) != nil
-                guard hasOpened == true else { throw Unjudged("'\(load.url)' opened no inner load (NEST-01)") }
+                let isSettled = context.settled(made, within: .seconds(1)) != nil
+                guard hasOpened == true else { throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)") }
                 if !isSettled {
-                    trial.fail("'\(load.url)' went on for a second after a stop that came while its inner load had nothing yet")
+                    context.fail("'\(load.url)' went on for a second after a stop that came while its inner load had nothing yet")
                 }
             }
         },
-        ConformanceCheck("NEST-01") { trial throws(Unjudged) in
-            try trial.eachNested(.loaded) { load, made throws(Unjudged) in
-                guard let record = trial.settled(made, within: trial.patience), record.didFinish else {
+        ConformanceCheck("NEST-01") { context throws(CheckSkipped) in
+            try context.eachNested(.loaded) { load, made throws(CheckSkipped) in
+                guard let record = context.settled(made, within: context.patience), record.didFinish else {
                     throw load.unfinished
                 }
                 if made.client.state.withLock({ $0.nested.isEmpty }) {
-                    trial.fail("'\(load.url)' is tagged nested, and finished without opening an inner load by portolan.nested/1")
+                    context.fail("'\(load.url)' is tagged nested, and finished without opening an inner load by portolan.nested/1")
                 }
             }
         },
         refused("NEST-02", [.failing(.accessDenied), .cut(after: 1)], "had failed"),
-        ConformanceCheck("NEST-04") { trial throws(Unjudged) in
-            try trial.eachLoad(.nested, isBlocking: false) { load, request, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
+        ConformanceCheck("NEST-04") { context throws(CheckSkipped) in
+            try context.eachLoad(.nested, isBlocking: false) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
                 // In many pieces, so that there is something left to be read in the pause.
-                script.innerPieceSize = try trial.pieceSize(load, request, of: instance)
+                script.innerPieceSize = try context.pieceSize(load, request, of: instance)
                 (script.pauses, script.pauseTime) = (.each, .milliseconds(2))
-                let made = try trial.make(request, of: instance, script)
+                let made = try context.make(request, of: instance, script)
                 try made.start()
-                guard let record = trial.settled(made, within: trial.patience) else {
-                    return trial.fail("'\(load.url)' did not end with a pause at each delivery")
+                guard let record = context.settled(made, within: context.patience) else {
+                    return context.fail("'\(load.url)' did not end with a pause at each delivery")
                 }
                 let pieces = made.client.state.withLock(\.nested).map(\.pieces)
-                if pieces.allSatisfy({ $0.all < 2 }) { throw Unjudged.other("'\(load.url)' reads no inner body of two bytes or more") }
+                if pieces.allSatisfy({ $0.all < 2 }) { throw CheckSkipped.other("'\(load.url)' reads no inner body of two bytes or more") }
                 let inPause = pieces.reduce(0) { $0 + $1.inPause }
-                if inPause > 0 { trial.fail("'\(load.url)' read \(Words.count(inPause, "piece")) of its inner body while it was paused") }
-                if record.ends.isEmpty { trial.fail("'\(load.url)' came to no end with a pause at each delivery") }
+                if inPause > 0 {
+                    context.fail("'\(load.url)' read \(ValueFormatting.count(inPause, "piece")) of its inner body while it was paused")
+                }
+                if record.ends.isEmpty { context.fail("'\(load.url)' came to no end with a pause at each delivery") }
             }
         },
-        ConformanceCheck("NEST-05") { trial throws(Unjudged) in
-            try trial.eachLoad(.nested) { load, request, instance throws(Unjudged) in
-                let length = try trial.innerLength(load, request, of: instance)
-                var script = Trial.script(for: load)
+        ConformanceCheck("NEST-05") { context throws(CheckSkipped) in
+            try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
+                let length = try context.innerLength(load, request, of: instance)
+                var script = CheckContext.script(for: load)
                 script.innerPieceSize = max(1, length / 8)
                 // At each byte of a short one, and here and there in a long one.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
                     script.inner = .cut(after: count)
-                    guard let record = try trial.settled(request, of: instance, script) else {
-                        return trial.fail("'\(load.url)' did not end where its inner body is cut after \(count) bytes")
+                    guard let record = try context.settled(request, of: instance, script) else {
+                        return context.fail("'\(load.url)' did not end where its inner body is cut after \(count) bytes")
                     }
                     if record.didFinish {
-                        trial.fail("'\(load.url)' finished where its inner load failed after \(count) bytes of \(length)")
+                        context.fail("'\(load.url)' finished where its inner load failed after \(count) bytes of \(length)")
                     } else if record.failure?.value == nil {
-                        trial.fail("'\(load.url)' gave no error where its inner load failed after \(count) bytes of \(length)")
+                        context.fail("'\(load.url)' gave no error where its inner load failed after \(count) bytes of \(length)")
                     }
                 }
             }
         },
         refused("NEST-07", [.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true),
-        ConformanceCheck("LEAK-07") { trial throws(Unjudged) in
+        ConformanceCheck("LEAK-07") { context throws(CheckSkipped) in
             // Of those that come to their own end: what a load that was stopped has open, the host closes.
             for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .cut(after: 1), .bytes([0xFF, 0, 0xFF])] {
-                try trial.eachNested(inner) { load, made throws(Unjudged) in
-                    guard trial.settled(made, within: trial.patience) != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                try context.eachNested(inner) { load, made throws(CheckSkipped) in
+                    guard context.settled(made, within: context.patience) != nil else {
+                        throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
+                    }
                     let opened = made.client.state.withLock(\.nested)
-                    guard !opened.isEmpty else { throw Unjudged("'\(load.url)' opened no inner load (NEST-01)") }
+                    guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)") }
                     if opened.contains(where: { $0.use.closes == 0 }) {
-                        trial.fail("'\(load.url)' did not close an inner load that it had opened")
+                        context.fail("'\(load.url)' did not close an inner load that it had opened")
                     }
                 }
             }
         },
-        ConformanceCheck("NEST-08") { trial throws(Unjudged) in
-            try trial.eachUse { load, use in
-                if use.closes > 1 { trial.fail("'\(load.url)' closed its inner load \(use.closes) times") }
-                if use.isInDestroy { trial.fail("'\(load.url)' closed its inner load in destroy: the host does that") }
-                if use.late > 0 { trial.fail("'\(load.url)' used its inner load after it had closed it") }
+        ConformanceCheck("NEST-08") { context throws(CheckSkipped) in
+            try context.eachUse { load, use in
+                if use.closes > 1 { context.fail("'\(load.url)' closed its inner load \(use.closes) times") }
+                if use.isInDestroy { context.fail("'\(load.url)' closed its inner load in destroy: the host does that") }
+                if use.late > 0 { context.fail("'\(load.url)' used its inner load after it had closed it") }
             }
         },
     ]
@@ -94,24 +98,24 @@ extension ConformanceCheck {
     private static func refused(
         _ id: String, _ ways: [ClientScript.Inner], _ words: String, mayBeItsOwn: Bool = false
     ) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
+        ConformanceCheck(id) { context throws(CheckSkipped) in
             for way in ways {
-                try trial.eachNested(way) { load, made throws(Unjudged) in
-                    guard let record = trial.settled(made, within: trial.patience) else {
-                        return trial.fail("'\(load.url)' did not end when its inner load \(words)")
+                try context.eachNested(way) { load, made throws(CheckSkipped) in
+                    guard let record = context.settled(made, within: context.patience) else {
+                        return context.fail("'\(load.url)' did not end when its inner load \(words)")
                     }
                     guard !made.client.state.withLock({ $0.nested.isEmpty }) else {
-                        throw Unjudged("'\(load.url)' opened no inner load (NEST-01)")
+                        throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)")
                     }
                     // What finishes without the rest of it is NEST-05's, and what fails before it has come so far has another cause.
                     let isTold = made.client.state.withLock(\.nested).contains(where: \.hasToldFailure)
                     if case .cut = way, record.didFinish || load.error != nil || !isTold { return }
                     guard let error = record.failure?.value else {
-                        return trial.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load \(words)")
+                        return context.fail("'\(load.url)' came to \(LoadResult(record).words) when its inner load \(words)")
                     }
                     let named = error.causes.map(\.code) + (mayBeItsOwn ? [error.code] : [])
                     if let code = way.failure, !named.contains(code.rawValue) {
-                        trial.fail(
+                        context.fail(
                             "'\(load.url)': its inner load \(words), and \(mayBeItsOwn ? "its error names that neither itself nor" : "its error does not name that") as its cause"
                         )
                     }
@@ -123,32 +127,32 @@ extension ConformanceCheck {
 
 extension ConformanceLoad {
     /// One that is to fail does right not to.
-    fileprivate var unfinished: Unjudged {
-        error == nil ? Unjudged("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' is said to fail")
+    fileprivate var unfinished: CheckSkipped {
+        error == nil ? CheckSkipped("'\(url)' did not finish (LIFE-02)") : .other("'\(url)' is said to fail")
     }
 }
 
-extension Trial {
+extension CheckContext {
     /// How many bytes a load reads of its inner one, where that is given whole.
-    fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance) throws(Unjudged) -> Int {
+    fileprivate func innerLength(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
         let made = try make(request, of: instance, Self.script(for: load))
         try made.start()
         guard settled(made, within: patience)?.didFinish == true else { throw load.unfinished }
         let length = made.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
-        guard length > 0 else { throw Unjudged.other("'\(load.url)' reads no inner body") }
+        guard length > 0 else { throw CheckSkipped.other("'\(load.url)' reads no inner body") }
         return length
     }
 
     /// Of which an inner body has some dozens.
-    fileprivate func pieceSize(_ load: ConformanceLoad, _ request: Request, of instance: JudgedInstance) throws(Unjudged) -> Int {
+    fileprivate func pieceSize(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int {
         max(1, try innerLength(load, request, of: instance) / 64)
     }
 
     /// Calls `body` with each load that opens others, started.
     fileprivate func eachNested(
-        _ inner: ClientScript.Inner, _ body: (ConformanceLoad, JudgedLoad) throws(Unjudged) -> Void
-    ) throws(Unjudged) {
-        try eachLoad(.nested) { load, request, instance throws(Unjudged) in
+        _ inner: ClientScript.Inner, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        try eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
             var script = Self.script(for: load)
             script.inner = inner
             let made = try make(request, of: instance, script)
@@ -158,16 +162,16 @@ extension Trial {
     }
 
     /// Calls `body` with how each inner load was used: of loads that come to their end, whose inner load fails, and that are stopped.
-    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int, isInDestroy: Bool)) -> Void) throws(Unjudged) {
+    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, late: Int, isInDestroy: Bool)) -> Void) throws(CheckSkipped) {
         for inner in [ClientScript.Inner.loaded, .failing(.accessDenied), .silent] {
-            try eachNested(inner) { load, made throws(Unjudged) in
+            try eachNested(inner) { load, made throws(CheckSkipped) in
                 if inner == .silent {
                     _ = made.client.state.wait(atMost: shortPatience) { $0.nested.isEmpty && !$0.hasEnded ? nil : true }
                     made.stop()
                 }
-                guard settled(made, within: patience) != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                guard settled(made, within: patience) != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                 let opened = made.client.state.withLock(\.nested)
-                guard !opened.isEmpty else { throw Unjudged("'\(load.url)' opened no inner load (NEST-01)") }
+                guard !opened.isEmpty else { throw CheckSkipped("'\(load.url)' opened no inner load (NEST-01)") }
                 for nested in opened { body(load, nested.use) }
             }
         }

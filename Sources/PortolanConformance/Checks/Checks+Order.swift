@@ -26,31 +26,31 @@ extension ConformanceCheck {
             }
             return after.first.map { ["\($0.call.function) came after \(record.calls[end].call.function)"] } ?? []
         },
-        ConformanceCheck("ORDER-04") { trial throws(Unjudged) in
-            try trial.eachLoad(.redirects) { load, request, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
-                let taken = try trial.perform(request, of: instance, script)
+        ConformanceCheck("ORDER-04") { context throws(CheckSkipped) in
+            try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                let taken = try context.perform(request, of: instance, script)
                 let end = try taken.placeOfRedirect(load)
                 if let late = taken.calls[(end + 1)...].first(where: { $0.call.isEvent && $0.within != .destroy }) {
-                    trial.fail("'\(load.url)': \(late.call.function) came after a redirect that was taken")
+                    context.fail("'\(load.url)': \(late.call.function) came after a redirect that was taken")
                 }
                 script.takesRedirects = false
-                let kept = try trial.perform(request, of: instance, script)
+                let kept = try context.perform(request, of: instance, script)
                 let rest = kept.calls[try kept.placeOfRedirect(load)...]
                 if !rest.contains(where: { $0.isResponse || $0.isFailure }) {
-                    trial.fail("'\(load.url)': after a redirect that was not taken came neither its response nor a failure")
+                    context.fail("'\(load.url)': after a redirect that was not taken came neither its response nor a failure")
                 }
             }
         },
-        ConformanceCheck("ORDER-05") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.any) {
-                var script = Trial.script(for: load)
+        ConformanceCheck("ORDER-05") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                var script = CheckContext.script(for: load)
                 // Time in which another call can come.
-                script.whileDelivering = { index, _ in if index < 6 { Patience.watch(.milliseconds(index < 2 ? 30 : 2)) } }
-                let record = try trial.perform(trial.request(load.url), of: instance, script)
+                script.whileDelivering = { index, _ in if index < 6 { Polling.watch(.milliseconds(index < 2 ? 30 : 2)) } }
+                let record = try context.perform(context.request(load.url), of: instance, script)
                 guard let second = record.events.first(where: { $0.overlaps > 0 }) else { continue }
-                trial.fail("'\(load.url)': \(second.call.function) was called while another call of the client ran")
+                context.fail("'\(load.url)': \(second.call.function) was called while another call of the client ran")
             }
             instance.end()
         },
@@ -60,48 +60,48 @@ extension ConformanceCheck {
                 return "\(event.call.function) was called from within \(function.rawValue)"
             }
         },
-        ConformanceCheck("ORDER-07") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.any).prefix(8) {
-                let request = try trial.request(load.url)
-                let whole = try trial.perform(request, of: instance, Trial.script(for: load)).events
+        ConformanceCheck("ORDER-07") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any).prefix(8) {
+                let request = try context.request(load.url)
+                let whole = try context.perform(request, of: instance, CheckContext.script(for: load)).events
                 var seen: Set<String> = []
                 for (index, event) in whole.enumerated() where seen.insert(event.call.function).inserted {
-                    var script = Trial.script(for: load)
+                    var script = CheckContext.script(for: load)
                     script.stopsAt = index
-                    if try trial.stopped(request, of: instance, by: script) == nil {
-                        return trial.fail("'\(load.url)' did not come to rest after it was stopped from within \(event.call.function)")
+                    if try context.stopped(request, of: instance, by: script) == nil {
+                        return context.fail("'\(load.url)' did not come to rest after it was stopped from within \(event.call.function)")
                     }
                 }
             }
             instance.end()
         },
-        ConformanceCheck("ORDER-08") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            for load in try trial.loads(.any) {
-                let request = try trial.request(load.url)
-                guard let handler = try trial.handler(for: request, of: instance), !handler.description.isMultipart else { continue }
-                let count = try trial.perform(request, of: instance, Trial.script(for: load)).responses.count
-                if count > 1 { trial.fail("'\(load.url)' had \(count) responses, and its handler does not declare PORTOLAN_MULTIPART") }
+        ConformanceCheck("ORDER-08") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
+                let request = try context.request(load.url)
+                guard let handler = try context.handler(for: request, of: instance), !handler.description.isMultipart else { continue }
+                let count = try context.perform(request, of: instance, CheckContext.script(for: load)).responses.count
+                if count > 1 { context.fail("'\(load.url)' had \(count) responses, and its handler does not declare PORTOLAN_MULTIPART") }
             }
             instance.end()
         },
-        ConformanceCheck("ORDER-09") { trial throws(Unjudged) in
-            try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
+        ConformanceCheck("ORDER-09") { context throws(CheckSkipped) in
+            try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // Pieces that grow and shrink, so that the size of each is no sum.
-                let pieces = Trial.pieces.reversed() + Trial.pieces
-                let length = 2 * Trial.length
-                let (request, script) = try trial.upload(load, pieces, length: length)
+                let pieces = CheckContext.pieces.reversed() + CheckContext.pieces
+                let length = 2 * CheckContext.length
+                let (request, script) = try context.upload(load, pieces, length: length)
                 var (last, isTold) = (Int64(0), false)
-                for call in try trial.perform(request, of: instance, script).calls {
+                for call in try context.perform(request, of: instance, script).calls {
                     if call.call == .rewind { last = 0 }
                     guard case .sent(let total) = call.call else { continue }
                     isTold = true
-                    if total < last { trial.fail("'\(load.url)': did_send said \(total) after \(last)") }
-                    if total > length { trial.fail("'\(load.url)': did_send said \(total) of a body of \(length) bytes") }
+                    if total < last { context.fail("'\(load.url)': did_send said \(total) after \(last)") }
+                    if total > length { context.fail("'\(load.url)': did_send said \(total) of a body of \(length) bytes") }
                     last = total
                 }
-                if !isTold { throw Unjudged.other("'\(load.url)' tells of nothing that it sends") }
+                if !isTold { throw CheckSkipped.other("'\(load.url)' tells of nothing that it sends") }
             }
         },
         eachLoad("ORDER-10", beside: [.fields, .policies]) { record in
@@ -111,25 +111,25 @@ extension ConformanceCheck {
             if record.failure == .missing { return ["it failed without an error"] }
             return record.refusal == nil && !record.isMade ? ["make gave no load, and no error"] : []
         },
-        ConformanceCheck("ORDER-12") { trial throws(Unjudged) in
-            let instance = try trial.instance()
-            let loads = try trial.loads(.any)
-            var made: [(ConformanceLoad, JudgedLoad)] = []
+        ConformanceCheck("ORDER-12") { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let loads = try context.loads(.any)
+            var made: [(ConformanceLoad, ProbedLoad)] = []
             for load in loads {
                 for stopsAt in [nil, 0, 1] {
-                    var script = Trial.script(for: load)
+                    var script = CheckContext.script(for: load)
                     script.stopsAt = stopsAt
-                    let one = try trial.make(trial.request(load.url), of: instance, script)
+                    let one = try context.make(context.request(load.url), of: instance, script)
                     try one.start()
-                    guard one.waitUntilIdle(trial.patience) else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    guard one.waitUntilIdle(context.patience) else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     one.destroy()
                     made.append((load, one))
                 }
             }
-            Patience.watch(.milliseconds(100))
+            Polling.watch(.milliseconds(100))
             for (load, one) in made {
                 for call in one.record.calls where call.stage == .destroyed {
-                    trial.fail("'\(load.url)': \(call.call.function) was called after destroy had returned")
+                    context.fail("'\(load.url)': \(call.call.function) was called after destroy had returned")
                 }
             }
             instance.end()
@@ -181,26 +181,26 @@ extension ConformanceCheck {
         _ id: String, _ scenario: ConformanceRule.Scenario = .any, beside: [Beside] = [],
         _ look: @escaping @Sendable (LoadRecord) -> [String]
     ) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
-            func tell(_ load: ConformanceLoad, _ record: LoadRecord) { trial.fail(look(record).map { "'\(load.url)': \($0)" }) }
-            var reason: Unjudged?
-            do throws(Unjudged) {
-                try trial.eachRecord(scenario, tell)
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            func tell(_ load: ConformanceLoad, _ record: LoadRecord) { context.fail(look(record).map { "'\(load.url)': \($0)" }) }
+            var reason: CheckSkipped?
+            do throws(CheckSkipped) {
+                try context.eachRecord(scenario, tell)
             } catch {
                 reason = error
             }
             // `try?` because what is looked at beside hides nothing of that: what it does not come to is no reason not to judge.
             for other in beside {
                 switch other {
-                case .large: try? trial.eachRecord(.large, tell)
-                case .pauses: try? trial.eachVariant(of: scenario, pausing: true, tell)
-                case .otherEnds(let withStops): try? trial.eachOtherEnd(withStops: withStops, tell)
-                case .fields: try? trial.eachVariant(of: scenario, fields: fields, tell)
-                case .policies: try? trial.eachVariant(of: scenario, policies: CachePolicy.allCases, tell)
-                case .marks: try? trial.eachVariant(of: scenario, marks: marks, tell)
+                case .large: try? context.eachRecord(.large, tell)
+                case .pauses: try? context.eachVariant(of: scenario, pausing: true, tell)
+                case .otherEnds(let withStops): try? context.eachOtherEnd(withStops: withStops, tell)
+                case .fields: try? context.eachVariant(of: scenario, fields: fields, tell)
+                case .policies: try? context.eachVariant(of: scenario, policies: CachePolicy.allCases, tell)
+                case .marks: try? context.eachVariant(of: scenario, marks: marks, tell)
                 }
             }
-            if let reason, trial.findings.isEmpty { throw reason }
+            if let reason, context.findings.isEmpty { throw reason }
         }
     }
 

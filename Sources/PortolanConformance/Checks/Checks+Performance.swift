@@ -7,58 +7,61 @@ import Synchronization
 /// PERF: memory and time.
 extension ConformanceCheck {
     static let performance: [ConformanceCheck] = [
-        ConformanceCheck("PERF-01", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
+        ConformanceCheck("PERF-01", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
                 // Of processors: how long a peer takes is no cost.
-                let length = try trial.perform(request, of: instance, Trial.script(for: load)).body.count
-                let reference = try ReferenceHandler.instance(length: length, on: trial.bench)
-                let usual = try trial.time(of: Request.reference, of: reference, ClientScript())
-                let time = try trial.time(of: request, of: instance, Trial.script(for: load))
+                let length = try context.perform(request, of: instance, CheckContext.script(for: load)).body.count
+                let reference = try ReferenceHandler.instance(length: length, on: context.instanceContext)
+                let usual = try context.time(of: Request.reference, of: reference, ClientScript())
+                let time = try context.time(of: request, of: instance, CheckContext.script(for: load))
                 if time > max(usual * 10, .microseconds(100)) {
-                    trial.fail("'\(load.url)' takes \(Words.time(time)), and a load of the reference handler \(Words.time(usual))")
+                    context.fail(
+                        "'\(load.url)' takes \(ValueFormatting.time(time)), and a load of the reference handler \(ValueFormatting.time(usual))"
+                    )
                 }
             }
         },
-        ConformanceCheck("PERF-02", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
-                var script = Trial.script(for: load)
-                let length = try trial.perform(request, of: instance, script).body.count
-                guard length >= 1 << 20 else { throw Unjudged.other("'\(load.url)' has no body of a mebibyte") }
+        ConformanceCheck("PERF-02", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
+                var script = CheckContext.script(for: load)
+                let length = try context.perform(request, of: instance, script).body.count
+                guard length >= 1 << 20 else { throw CheckSkipped.other("'\(load.url)' has no body of a mebibyte") }
                 script.isTerse = true
-                let reference = try ReferenceHandler.instance(length: length, on: trial.bench)
-                let usual = try trial.time(of: Request.reference, of: reference, script, rounds: 3, by: { MonotonicTime.now })
-                let time = try trial.time(of: request, of: instance, script, rounds: 3, by: { MonotonicTime.now })
+                let reference = try ReferenceHandler.instance(length: length, on: context.instanceContext)
+                let usual = try context.time(of: Request.reference, of: reference, script, rounds: 3, by: { MonotonicTime.now })
+                let time = try context.time(of: request, of: instance, script, rounds: 3, by: { MonotonicTime.now })
                 if time > usual * 10 {
-                    trial.fail(
-                        "'\(load.url)' takes \(Words.time(time)) for \(length >> 10) KiB, and the reference handler \(Words.time(usual))")
+                    context.fail(
+                        "'\(load.url)' takes \(ValueFormatting.time(time)) for \(length >> 10) KiB, and the reference handler \(ValueFormatting.time(usual))"
+                    )
                 }
             }
         },
-        ConformanceCheck("PERF-03", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
-                _ = try trial.stopped(request, of: instance, atEvent: 2, Trial.script(for: load))
-                let before = ProcessCensus.residentBytes()
+        ConformanceCheck("PERF-03", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
+                _ = try context.stopped(request, of: instance, atEvent: 2, CheckContext.script(for: load))
+                let before = ProcessResources.residentBytes()
                 let peak = Mutex(0)
-                var script = Trial.script(for: load)
+                var script = CheckContext.script(for: load)
                 // A reader that takes its time for the first runs, and wants no more.
                 script.stopsAt = 6
                 script.whileDelivering = { _, _ in
-                    Patience.watch(.milliseconds(20))
-                    peak.withLock { $0 = max($0, ProcessCensus.residentBytes() - before) }
+                    Polling.watch(.milliseconds(20))
+                    peak.withLock { $0 = max($0, ProcessResources.residentBytes() - before) }
                 }
-                _ = try trial.settled(request, of: instance, script)
+                _ = try context.settled(request, of: instance, script)
                 let growth = peak.withLock(\.self)
                 if growth > 16 << 20 {
-                    trial.fail("'\(load.url)' took \(growth >> 20) MiB of memory while a slow reader took its first runs")
+                    context.fail("'\(load.url)' took \(growth >> 20) MiB of memory while a slow reader took its first runs")
                 }
             }
         },
-        ConformanceCheck("PERF-04") { trial throws(Unjudged) in
-            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
+        ConformanceCheck("PERF-04") { context throws(CheckSkipped) in
+            try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
                 // What comes with the first load alone is not meant.
-                _ = try trial.stopped(request, of: instance, atEvent: 0, Trial.script(for: load))
+                _ = try context.stopped(request, of: instance, atEvent: 0, CheckContext.script(for: load))
                 let times = Mutex((first: Duration?.none, last: Duration.zero))
-                var script = Trial.script(for: load)
+                var script = CheckContext.script(for: load)
                 let start = MonotonicTime.now
                 script.whileDelivering = { _, call in
                     guard case .data = call else { return }
@@ -67,44 +70,46 @@ extension ConformanceCheck {
                         times.first = times.first ?? times.last
                     }
                 }
-                _ = try trial.perform(request, of: instance, script)
+                _ = try context.perform(request, of: instance, script)
                 let (first, last) = times.withLock(\.self)
-                guard let first else { throw Unjudged("'\(load.url)' gave no byte") }
+                guard let first else { throw CheckSkipped("'\(load.url)' gave no byte") }
                 if first > .milliseconds(20), first > last * 9 / 10 {
-                    trial.fail("'\(load.url)': the first byte came after \(Words.time(first)), the last after \(Words.time(last))")
+                    context.fail(
+                        "'\(load.url)': the first byte came after \(ValueFormatting.time(first)), the last after \(ValueFormatting.time(last))"
+                    )
                 }
             }
         },
-        ConformanceCheck("PERF-05", needsProcess: true) { trial throws(Unjudged) in
-            try trial.eachLoad(.large) { load, request, instance throws(Unjudged) in
-                var paused: [JudgedLoad] = []
+        ConformanceCheck("PERF-05", needsProcess: true) { context throws(CheckSkipped) in
+            try context.eachLoad(.large) { load, request, instance throws(CheckSkipped) in
+                var paused: [ProbedLoad] = []
                 defer {
                     for made in paused { made.stop() }
-                    for made in paused { _ = trial.settled(made, within: .seconds(1)) }
+                    for made in paused { _ = context.settled(made, within: .seconds(1)) }
                 }
                 for index in 0..<100 {
-                    paused.append(try trial.held(request, of: instance, load, at: index % 2 == 0 ? .first : .body))
+                    paused.append(try context.held(request, of: instance, load, at: index % 2 == 0 ? .first : .body))
                 }
-                let time = ProcessCensus.processorTimeAtRest()
+                let time = ProcessResources.processorTimeAtRest()
                 if time > .milliseconds(10) {
-                    trial.fail("'\(load.url)': a hundred paused loads took \(Words.time(time)) of processor time in 200 ms")
+                    context.fail("'\(load.url)': a hundred paused loads took \(ValueFormatting.time(time)) of processor time in 200 ms")
                 }
             }
         },
     ]
 }
 
-extension Trial {
+extension CheckContext {
     /// The least time of several loads, by default of processors, each from its making to its destruction.
     fileprivate func time(
-        of request: Request, of instance: JudgedInstance, _ script: ClientScript, rounds: Int = 20,
-        by clock: () -> Duration = ProcessCensus.processorTime
-    ) throws(Unjudged) -> Duration {
+        of request: Request, of instance: ProbedInstance, _ script: ClientScript, rounds: Int = 20,
+        by clock: () -> Duration = ProcessResources.processorTime
+    ) throws(CheckSkipped) -> Duration {
         var shortest = Duration.seconds(3600)
         for _ in 0..<rounds {
             let start = clock()
             let record = try performHere(request, of: instance, script)
-            if !record.didFinish { throw Unjudged("\(request.url.shortDescription) did not finish (LIFE-02)") }
+            if !record.didFinish { throw CheckSkipped("\(request.url.shortDescription) did not finish (LIFE-02)") }
             shortest = min(shortest, clock() - start)
         }
         return shortest

@@ -20,120 +20,120 @@ extension ConformanceCheck {
             return language.map { "there is \($0) in the library, whose runtime ends the process where there is no memory" }
         },
         refused("FAULT-03", .threads, "thread") { _ in nil },
-        ConformanceCheck("FAULT-05", needsProcess: true) { trial throws(Unjudged) in
+        ConformanceCheck("FAULT-05", needsProcess: true) { context throws(CheckSkipped) in
             // As a program has it that knows nothing of sockets (`signal(7)`): it ends. The thread of a load keeps the signal out; that of a stop need not.
             signal(SIGPIPE, SIG_DFL)
-            try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
+            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                 for stops in [false, true] {
-                    let before = Set(ProcessCensus.descriptors().keys)
+                    let before = Set(ProcessResources.descriptors().keys)
                     let closed = Mutex(false)
-                    let slot = Mutex<JudgedLoad?>(nil)
-                    let (request, plain) = try trial.scene(load)
+                    let slot = Mutex<ProbedLoad?>(nil)
+                    let (request, plain) = try context.scene(load)
                     var script = plain
                     script.whileDelivering = { index, call in
                         guard index == 0 else { return }
-                        for number in ProcessCensus.descriptors().keys where !before.contains(number) {
+                        for number in ProcessResources.descriptors().keys where !before.contains(number) {
                             if shutdown(number, Int32(SHUT_RDWR)) == 0 { closed.withLock { $0 = true } }
                         }
                         if stops, !call.isEnd, let made = slot.withLock(\.self) { stopElsewhere(made) }
                     }
-                    let made = try trial.make(request, of: instance, script)
+                    let made = try context.make(request, of: instance, script)
                     slot.withLock { $0 = made }
                     defer { slot.withLock { $0 = nil } }
                     try made.start()
-                    guard trial.settled(made, within: trial.patience) != nil else {
-                        return trial.fail("'\(load.url)' did not end when its sockets had been shut down")
+                    guard context.settled(made, within: context.patience) != nil else {
+                        return context.fail("'\(load.url)' did not end when its sockets had been shut down")
                     }
-                    guard closed.withLock(\.self) else { throw Unjudged.other("'\(load.url)' has no socket open at its first event") }
+                    guard closed.withLock(\.self) else { throw CheckSkipped.other("'\(load.url)' has no socket open at its first event") }
                 }
             }
         },
-        ConformanceCheck("FAULT-06", needsProcess: true) { trial throws(Unjudged) in
+        ConformanceCheck("FAULT-06", needsProcess: true) { context throws(CheckSkipped) in
             // No file may grow: write(2) gives EFBIG, as it gives ENOSPC where the disk is full.
             var (action, old) = (sigaction(), sigaction())
             unsafe action.__sigaction_handler.sa_handler = SIG_IGN
             var (none, limit) = (rlimit(), rlimit())
             let file = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
             guard unsafe sigaction(SIGXFSZ, &action, &old) == 0, unsafe getrlimit(file, &limit) == 0 else {
-                throw Unjudged("the limit of files can't be read")
+                throw CheckSkipped("the limit of files can't be read")
             }
             defer { unsafe sigaction(SIGXFSZ, &old, nil) }
-            try trial.eachLoad(.any) { load, _, instance throws(Unjudged) in
-                let (request, script) = try trial.scene(load)
-                let alone = LoadResult(try trial.perform(request, of: instance, script))
+            try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
+                let (request, script) = try context.scene(load)
+                let alone = LoadResult(try context.perform(request, of: instance, script))
                 none = limit
                 none.rlim_cur = 0
-                guard unsafe setrlimit(file, &none) == 0 else { throw Unjudged("the limit of files can't be set") }
+                guard unsafe setrlimit(file, &none) == 0 else { throw CheckSkipped("the limit of files can't be set") }
                 defer { _ = unsafe setrlimit(file, &limit) }
-                guard let record = try trial.settled(request, of: instance, script) else {
-                    return trial.fail("'\(load.url)' did not end where no file could grow")
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end where no file could grow")
                 }
-                trial.expect(record, alone, load, "where no file can grow")
+                context.expect(record, alone, load, "where no file can grow")
             }
         },
-        ConformanceCheck("FAULT-07") { trial throws(Unjudged) in
-            let plugin = try trial.plugin()
-            let scenes = try trial.loads(.any).map { load throws(Unjudged) in (load, try trial.scene(load)) }
-            let full = try trial.instance(of: plugin)
-            let usual = try scenes.map { _, scene throws(Unjudged) in LoadResult(try trial.perform(scene.0, of: full, scene.1)) }
+        ConformanceCheck("FAULT-07") { context throws(CheckSkipped) in
+            let plugin = try context.plugin()
+            let scenes = try context.loads(.any).map { load throws(CheckSkipped) in (load, try context.scene(load)) }
+            let full = try context.instance(of: plugin)
+            let usual = try scenes.map { _, scene throws(CheckSkipped) in LoadResult(try context.perform(scene.0, of: full, scene.1)) }
             full.end()
-            let all = JudgeHost.allExtensions
+            let all = TestHost.allExtensions
             // A host without each of the extensions, without any, and one that has no more watches.
             for offered in all.map({ all.subtracting([$0]) }) + [[], all] {
-                let start = try JudgedInstance.start(plugin, trial.configuration(), offering: offered, on: trial.bench)
+                let start = try ProbedInstance.start(plugin, context.configuration(), offering: offered, on: context.instanceContext)
                 guard case .started(let instance) = start else { continue }
                 let words =
                     offered == all
                     ? "where nothing can be watched" : "with a host that offers \(offered.sorted().first ?? "no extension") alone"
                 for (index, (load, scene)) in scenes.enumerated() {
                     // A handler that does not take it then has answered.
-                    guard try trial.handler(for: scene.0, of: instance) != nil else { continue }
+                    guard try context.handler(for: scene.0, of: instance) != nil else { continue }
                     var script = scene.1
                     script.refusesWatches = offered == all
-                    guard let record = try trial.settled(scene.0, of: instance, script) else {
-                        trial.fail("'\(load.url)' did not end \(words)")
+                    guard let record = try context.settled(scene.0, of: instance, script) else {
+                        context.fail("'\(load.url)' did not end \(words)")
                         continue
                     }
-                    trial.expect(record, usual[index], load, words)
+                    context.expect(record, usual[index], load, words)
                 }
-                if trial.areAllIdle { instance.end() }
+                if context.areAllIdle { instance.end() }
             }
         },
-        ConformanceCheck("ERR-07", needsProcess: true) { trial throws(Unjudged) in
-            let library = try trial.library()
-            _ = RefusingSystem.serve(.end, to: library)
+        ConformanceCheck("ERR-07", needsProcess: true) { context throws(CheckSkipped) in
+            let library = try context.library()
+            _ = FaultInjection.serve(.end, to: library)
             signal(SIGPIPE, SIG_DFL)
-            let before = Surroundings.taken()
-            let instance = try trial.instance()
-            for load in try trial.loads(.any) {
+            let before = ProcessEnvironment.taken()
+            let instance = try context.instance()
+            for load in try context.loads(.any) {
                 // What may change something goes to a place that is not there.
                 for method in ["GET", "JUDGE", "DELETE"] {
                     for rest in method == "GET"
                         ? ["", "/judge/nothing-there", "?judge=%00%ff", "%00", "/%0d%0a"] : ["/judge/nothing-there"]
                     {
                         // `try?` because a text that is no URL never reaches a plugin.
-                        guard var request = try? trial.request(load.url + rest) else { continue }
+                        guard var request = try? context.request(load.url + rest) else { continue }
                         request.method = .init(method) ?? .get
-                        guard let handler = try trial.handler(for: request, of: instance) else { continue }
-                        let isOver = try trial.isOver(request, handler, Trial.script(for: load))
-                        if let function = RefusingSystem.triedToEndBy {
-                            return trial.fail("\(method) of \(request.url.shortDescription) called \(function)")
+                        guard let handler = try context.handler(for: request, of: instance) else { continue }
+                        let isOver = try context.isOver(request, handler, CheckContext.script(for: load))
+                        if let function = FaultInjection.triedToEndBy {
+                            return context.fail("\(method) of \(request.url.shortDescription) called \(function)")
                         }
-                        if !isOver { throw Unjudged("\(request.url.shortDescription) did not come to rest after a stop (LIFE-06)") }
+                        if !isOver { throw CheckSkipped("\(request.url.shortDescription) did not come to rest after a stop (LIFE-06)") }
                     }
                 }
             }
-            let changed = Surroundings.taken().signals(handledOtherwiseThan: before)
+            let changed = ProcessEnvironment.taken().signals(handledOtherwiseThan: before)
             if !changed.isEmpty {
-                trial.fail("it changed what the process does at signals \(changed.map(String.init).joined(separator: ", "))")
+                context.fail("it changed what the process does at signals \(changed.map(String.init).joined(separator: ", "))")
             }
             instance.end()
         },
     ]
 
     /// Stops a load on a thread that SIGPIPE may end, with its process, and waits for that.
-    private static func stopElsewhere(_ made: JudgedLoad) {
-        let hasReturned = Monitor(false)
+    private static func stopElsewhere(_ made: ProbedLoad) {
+        let hasReturned = ConditionLock(false)
         // `try?` because without a thread nothing is stopped, and the load comes to its end.
         try? PlatformThread.start {
             var signals = sigset_t()
@@ -141,67 +141,68 @@ extension ConformanceCheck {
             unsafe sigaddset(&signals, SIGPIPE)
             unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
             made.stop()
-            hasReturned.signalling { $0 = true }
+            hasReturned.withLockBroadcasting { $0 = true }
         }
         _ = hasReturned.wait(atMost: .seconds(1)) { $0 ? true : nil }
     }
 
     /// Each load with its n-th call for `resource` refused, and with all from the n-th on, for every n.
     private static func refused(
-        _ id: String, _ resource: RefusingSystem.Resource, _ noun: String, unless objection: @escaping @Sendable (LibraryFile) -> String?
+        _ id: String, _ resource: FaultInjection.Resource, _ noun: String, unless objection: @escaping @Sendable (ELFFile) -> String?
     ) -> ConformanceCheck {
-        ConformanceCheck(id, needsProcess: true) { trial throws(Unjudged) in
-            if let objection = objection(try LibraryFile(at: trial.libraryPath())) { throw Unjudged(objection) }
-            guard RefusingSystem.serve(resource, to: try trial.library()) else {
-                throw Unjudged("it does not apply: the library asks the system for no \(noun)")
+        ConformanceCheck(id, needsProcess: true) { context throws(CheckSkipped) in
+            if let objection = objection(try ELFFile(at: context.libraryPath())) { throw CheckSkipped(objection) }
+            guard FaultInjection.serve(resource, to: try context.library()) else {
+                throw CheckSkipped("it does not apply: the library asks the system for no \(noun)")
             }
-            var reason: Unjudged?
-            do throws(Unjudged) {
-                try trial.eachLoad(.succeeds) { load, request, instance throws(Unjudged) in
-                    _ = try trial.perform(request, of: instance, Trial.script(for: load))
-                    let before = ProcessCensus.taken()
-                    func refuseAll() throws(Unjudged) {
-                        guard try trial.expectAnswers(where: noun, isRefusedTo: load, "", { instance }, { _ in }) else {
-                            throw Unjudged.other("'\(load.url)' asks the system for no \(noun)")
+            var reason: CheckSkipped?
+            do throws(CheckSkipped) {
+                try context.eachLoad(.succeeds) { load, request, instance throws(CheckSkipped) in
+                    _ = try context.perform(request, of: instance, CheckContext.script(for: load))
+                    let before = ProcessResources.taken()
+                    func refuseAll() throws(CheckSkipped) {
+                        guard try context.expectAnswers(where: noun, isRefusedTo: load, "", { instance }, { _ in }) else {
+                            throw CheckSkipped.other("'\(load.url)' asks the system for no \(noun)")
                         }
                     }
                     try refuseAll()
-                    var left = ProcessCensus.settledAdditions(since: before, within: .seconds(1))
+                    var left = ProcessResources.settledAdditions(since: before, within: .seconds(1))
                     // A pool that grows is no leak.
-                    if !left.isEmpty { left = try ProcessCensus.leftBehind(within: .seconds(1), after: 8, refuseAll) }
-                    trial.fail(left.map { "'\(load.url)', where \(noun)s are refused: \($0)" })
+                    if !left.isEmpty { left = try ProcessResources.leftBehind(within: .seconds(1), after: 8, refuseAll) }
+                    context.fail(left.map { "'\(load.url)', where \(noun)s are refused: \($0)" })
                 }
             } catch {
                 reason = error
             }
             // … and what is made once for an instance: in init, or for its first load.
             var isJudged = false
-            do throws(Unjudged) {
-                for load in try trial.loads(.succeeds) where trial.areAllIdle && trial.findings.isEmpty {
-                    let plugin = try trial.plugin()
-                    let before = ProcessCensus.taken()
-                    let isAsked = try trial.expectAnswers(where: noun, isRefusedTo: load, "of a new instance, ") { () throws(Unjudged) in
-                        switch try JudgedInstance.start(plugin, trial.configuration(), on: trial.bench) {
+            do throws(CheckSkipped) {
+                for load in try context.loads(.succeeds) where context.areAllIdle && context.findings.isEmpty {
+                    let plugin = try context.plugin()
+                    let before = ProcessResources.taken()
+                    let isAsked = try context.expectAnswers(where: noun, isRefusedTo: load, "of a new instance, ") {
+                        () throws(CheckSkipped) in
+                        switch try ProbedInstance.start(plugin, context.configuration(), on: context.instanceContext) {
                         case .started(let instance): instance
                         case .refused: nil
                         }
                     } _: {
                         $0.end()
                     }
-                    let left = ProcessCensus.settledAdditions(since: before, within: .seconds(1))
-                    trial.fail(left.map { "'\(load.url)', of a new instance, where \(noun)s are refused: \($0)" })
+                    let left = ProcessResources.settledAdditions(since: before, within: .seconds(1))
+                    context.fail(left.map { "'\(load.url)', of a new instance, where \(noun)s are refused: \($0)" })
                     isJudged = isJudged || isAsked
                 }
             } catch {
                 // What was judged first stays so.
                 if reason != nil { reason = error }
             }
-            if let reason, trial.findings.isEmpty, !isJudged || !reason.isOther { throw reason }
+            if let reason, context.findings.isEmpty, !isJudged || !reason.isOther { throw reason }
         }
     }
 }
 
-extension Trial {
+extension CheckContext {
     /// Performs a load, each time in what `instance` gives for it, with each thing refused that it and its instance ask the system for.
     ///
     /// - Parameters:
@@ -209,24 +210,25 @@ extension Trial {
     ///   - end: called with the instance when its load is over.
     /// - Returns: whether it asks for any.
     fileprivate func expectAnswers(
-        where noun: String, isRefusedTo load: ConformanceLoad, _ circumstances: String, _ instance: () throws(Unjudged) -> JudgedInstance?,
-        _ end: (JudgedInstance) -> Void
-    ) throws(Unjudged) -> Bool {
+        where noun: String, isRefusedTo load: ConformanceLoad, _ circumstances: String,
+        _ instance: () throws(CheckSkipped) -> ProbedInstance?,
+        _ end: (ProbedInstance) -> Void
+    ) throws(CheckSkipped) -> Bool {
         let (request, script) = (try request(load.url), Self.script(for: load))
-        RefusingSystem.count()
+        FaultInjection.count()
         guard let first = try instance() else { return false }
         let usual = LoadResult(try perform(request, of: first, script))
         end(first)
-        let count = RefusingSystem.callCount
+        let count = FaultInjection.callCount
         for place in 1..<min(count, 100) + 1 {
             for last in [place, Int.max - 1] {
                 try keepsTime()
-                RefusingSystem.refuse(place...last)
-                defer { RefusingSystem.count() }
+                FaultInjection.refuse(place...last)
+                defer { FaultInjection.count() }
                 let words = last == place ? "where \(noun) \(place) is refused" : "where each \(noun) from the \(place). on is refused"
                 guard let instance = try instance() else { continue }
-                let made: JudgedLoad
-                do throws(Unjudged) {
+                let made: ProbedLoad
+                do throws(CheckSkipped) {
                     made = try make(request, of: instance, script)
                 } catch {
                     // It does not take the request then, which is an answer.
@@ -235,7 +237,7 @@ extension Trial {
                 }
                 try made.start()
                 let record = settled(made, within: patience)
-                RefusingSystem.count()
+                FaultInjection.count()
                 guard let record else {
                     fail("'\(load.url)' did not end \(circumstances)\(words)")
                     return true
@@ -248,27 +250,27 @@ extension Trial {
     }
 }
 
-extension Trial {
+extension CheckContext {
     /// Makes, starts and destroys a load on a thread of its own, as one that wants to end the process waits there for good.
     ///
     /// - Returns: whether it came to rest, where it was stopped after a while.
-    fileprivate func isOver(_ request: Request, _ handler: JudgedHandler, _ script: ClientScript) throws(Unjudged) -> Bool {
+    fileprivate func isOver(_ request: Request, _ handler: ProbedHandler, _ script: ClientScript) throws(CheckSkipped) -> Bool {
         try keepsTime()
-        let state = Monitor((made: JudgedLoad?.none, isOver: false))
+        let state = ConditionLock((made: ProbedLoad?.none, isOver: false))
         do throws(LoadError) {
             try PlatformThread.start {
                 // `try?` because what can't be made is over.
-                let made = try? JudgedLoad(LentRequest(request, handler.instance.lending), handler, script)
-                state.signalling { $0.made = made }
+                let made = try? ProbedLoad(RequestImage(request, handler.instance.argumentMemory), handler, script)
+                state.withLockBroadcasting { $0.made = made }
                 made?.runHere()
                 made?.destroy()
-                state.signalling { $0.isOver = true }
+                state.withLockBroadcasting { $0.isOver = true }
             }
         } catch {
-            throw Unjudged.lack(error.message)
+            throw CheckSkipped.lack(error.message)
         }
         if state.wait(atMost: shortPatience, for: { $0.isOver ? true : nil }) == true { return true }
-        if RefusingSystem.triedToEndBy == nil { state.withLock(\.made)?.stop() }
+        if FaultInjection.triedToEndBy == nil { state.withLock(\.made)?.stop() }
         return state.wait(atMost: shortPatience) { $0.isOver ? true : nil } == true
     }
 

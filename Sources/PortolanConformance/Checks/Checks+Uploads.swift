@@ -6,21 +6,21 @@ import PortolanPlugins
 /// UPLOAD: bodies that a load sends.
 extension ConformanceCheck {
     static let uploads: [ConformanceCheck] = [
-        ConformanceCheck("UPLOAD-01") { trial throws(Unjudged) in
+        ConformanceCheck("UPLOAD-01") { context throws(CheckSkipped) in
             // … and pieces that fill a buffer, and one byte more; all of them fit into the pipes of a server that runs a program for each request.
             let full: [[UInt8]] = [4096, 8192, 16384, 16385].map { count in (0..<count).map { UInt8($0 % 251) } }
             var echoes: Set<String> = []
-            for pieces in [Trial.pieces, full] {
+            for pieces in [CheckContext.pieces, full] {
                 let bytes = Array(pieces.joined())
-                try trial.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(Unjudged) in
+                try context.eachUpload(pieces, length: Int64(bytes.count)) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
                         // A large one may be too large.
-                        if pieces == full { throw Unjudged.other("'\(load.url)' takes no \(bytes.count) bytes") }
-                        return trial.fail("'\(load.url)': an upload came to \(LoadResult(record).words)")
+                        if pieces == full { throw CheckSkipped.other("'\(load.url)' takes no \(bytes.count) bytes") }
+                        return context.fail("'\(load.url)': an upload came to \(LoadResult(record).words)")
                     }
                     try record.expectsReading(load)
                     if record.bytesRead != bytes.count {
-                        trial.fail("'\(load.url)' finished when it had read \(record.bytesRead) bytes of a body of \(bytes.count)")
+                        context.fail("'\(load.url)' finished when it had read \(record.bytesRead) bytes of a body of \(bytes.count)")
                     }
                     // What comes back as long as it went is what went, or each byte of it made another, as in capital letters.
                     if record.body == bytes {
@@ -28,156 +28,160 @@ extension ConformanceCheck {
                     } else if record.body.count == bytes.count
                         ? !bytes.isMapped(to: record.body) : echoes.contains(load.url) && !bytes.starts(with: record.body)
                     {
-                        trial.fail("'\(load.url)' gives an upload back with other bytes")
+                        context.fail("'\(load.url)' gives an upload back with other bytes")
                     }
                 }
             }
         },
-        ConformanceCheck("BODY-08") { trial throws(Unjudged) in
+        ConformanceCheck("BODY-08") { context throws(CheckSkipped) in
             let text = (0..<512).map { UInt8(0x20 + $0 % 95) }
             let bytes = (0..<512).map { UInt8(truncatingIfNeeded: $0 * 7) }
             var isJudged = false
             var echoes: Set<String> = []
-            try trial.eachUpload([text], length: 512) { load, record throws(Unjudged) in
+            try context.eachUpload([text], length: 512) { load, record throws(CheckSkipped) in
                 if record.didFinish, record.body == text { echoes.insert(load.url) }
             }
-            try trial.eachUpload([bytes], length: 512) { load, record throws(Unjudged) in
+            try context.eachUpload([bytes], length: 512) { load, record throws(CheckSkipped) in
                 guard echoes.contains(load.url) else { return }
                 isJudged = true
                 if record.body != bytes {
-                    trial.fail(
-                        "'\(load.url)' gives a text back as it was, and of 512 bytes of every value \(Words.count(record.body.count, "byte"))"
+                    context.fail(
+                        "'\(load.url)' gives a text back as it was, and of 512 bytes of every value \(ValueFormatting.count(record.body.count, "byte"))"
                     )
                 }
             }
-            if !isJudged { throw Unjudged("no URL of the manifest gives back what is uploaded to it") }
+            if !isJudged { throw CheckSkipped("no URL of the manifest gives back what is uploaded to it") }
         },
-        ConformanceCheck("UPLOAD-02") { trial throws(Unjudged) in
-            try trial.eachLoad(.uploads, isBlocking: false) { load, _, instance throws(Unjudged) in
-                let (request, plain) = try trial.upload(load, Trial.pieces, length: Trial.length)
+        ConformanceCheck("UPLOAD-02") { context throws(CheckSkipped) in
+            try context.eachLoad(.uploads, isBlocking: false) { load, _, instance throws(CheckSkipped) in
+                let (request, plain) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
                 var script = plain
                 script.bodySource = .slow
-                let expected = LoadResult(try trial.perform(request, of: instance, plain))
-                guard let record = try trial.settled(request, of: instance, script) else {
-                    return trial.fail("'\(load.url)' did not end with a body that comes bit by bit")
+                let expected = LoadResult(try context.perform(request, of: instance, plain))
+                guard let record = try context.settled(request, of: instance, script) else {
+                    return context.fail("'\(load.url)' did not end with a body that comes bit by bit")
                 }
                 let found = LoadResult(record)
                 if record.longestWait > 8 {
-                    trial.fail("'\(load.url)' read \(record.longestWait) times in a row a body that had nothing yet")
+                    context.fail("'\(load.url)' read \(record.longestWait) times in a row a body that had nothing yet")
                 }
-                if found != expected, !trial.varies(load) {
-                    trial.fail("'\(load.url)' gives \(found.words) for a body that comes bit by bit, and \(expected.words) for one at once")
+                if found != expected, !context.varies(load) {
+                    context.fail(
+                        "'\(load.url)' gives \(found.words) for a body that comes bit by bit, and \(expected.words) for one at once")
                 }
                 // … and one that wakes itself to ask again.
                 script.bodySource = .silent
-                let made = try trial.make(request, of: instance, script)
+                let made = try context.make(request, of: instance, script)
                 try made.start()
                 _ = made.client.waitUntilHeld(atMost: .milliseconds(200))
-                Patience.watch(.milliseconds(50))
+                Polling.watch(.milliseconds(50))
                 made.stop()
-                guard let silent = trial.settled(made, within: trial.shortPatience) else {
-                    throw Unjudged("'\(load.url)' did not come to rest after a stop while its body waited (CANCEL-07)")
+                guard let silent = context.settled(made, within: context.shortPatience) else {
+                    throw CheckSkipped("'\(load.url)' did not come to rest after a stop while its body waited (CANCEL-07)")
                 }
                 if silent.longestWait > 100 {
-                    trial.fail("'\(load.url)' read \(silent.longestWait) times in a moment a body that had nothing yet")
+                    context.fail("'\(load.url)' read \(silent.longestWait) times in a moment a body that had nothing yet")
                 }
             }
         },
-        ConformanceCheck("UPLOAD-03") { trial throws(Unjudged) in
-            try trial.eachUpload(from: .failing(2)) { load, record throws(Unjudged) in
+        ConformanceCheck("UPLOAD-03") { context throws(CheckSkipped) in
+            try context.eachUpload(from: .failing(2)) { load, record throws(CheckSkipped) in
                 try record.expectsReading(load)
                 if let late = record.toldAfterStop.first {
-                    trial.fail("'\(load.url)': \(late.call.function) was called after the upload body had failed")
+                    context.fail("'\(load.url)': \(late.call.function) was called after the upload body had failed")
                 }
             }
         },
-        ConformanceCheck("UPLOAD-04") { trial throws(Unjudged) in
+        ConformanceCheck("UPLOAD-04") { context throws(CheckSkipped) in
             for length: Int64? in [0, nil] {
-                try trial.eachUpload([], length: length) { load, record throws(Unjudged) in
+                try context.eachUpload([], length: length) { load, record throws(CheckSkipped) in
                     guard record.didFinish else {
                         let words = length == nil ? "no bytes and no length" : "no bytes"
-                        return trial.fail("'\(load.url)': an upload with \(words) came to \(LoadResult(record).words)")
+                        return context.fail("'\(load.url)': an upload with \(words) came to \(LoadResult(record).words)")
                     }
                     try record.expectsReading(load)
                 }
             }
         },
-        ConformanceCheck("UPLOAD-05") { trial throws(Unjudged) in
-            try trial.eachUpload(Trial.pieces, length: nil) { load, record throws(Unjudged) in
+        ConformanceCheck("UPLOAD-05") { context throws(CheckSkipped) in
+            try context.eachUpload(CheckContext.pieces, length: nil) { load, record throws(CheckSkipped) in
                 guard record.didFinish else {
-                    if record.failure?.value == nil { trial.fail("'\(load.url)': an upload without a length came to no end") }
+                    if record.failure?.value == nil { context.fail("'\(load.url)': an upload without a length came to no end") }
                     return
                 }
                 try record.expectsReading(load)
-                guard record.bytesRead != Int(Trial.length) else { return }
-                trial.fail("'\(load.url)' read \(record.bytesRead) bytes of an upload of \(Trial.length) without a length, and finished")
+                guard record.bytesRead != Int(CheckContext.length) else { return }
+                context.fail(
+                    "'\(load.url)' read \(record.bytesRead) bytes of an upload of \(CheckContext.length) without a length, and finished")
             }
         },
-        ConformanceCheck("UPLOAD-06") { trial throws(Unjudged) in
-            try trial.eachUpload { load, record throws(Unjudged) in
+        ConformanceCheck("UPLOAD-06") { context throws(CheckSkipped) in
+            try context.eachUpload { load, record throws(CheckSkipped) in
                 let sent = record.calls.compactMap { if case .sent(let total) = $0.call { total } else { nil } }
-                guard record.didFinish, let total = sent.last else { throw Unjudged.other("'\(load.url)' tells of nothing that it sends") }
+                guard record.didFinish, let total = sent.last else {
+                    throw CheckSkipped.other("'\(load.url)' tells of nothing that it sends")
+                }
                 guard total != Int64(record.bytesRead) else { return }
-                trial.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
+                context.fail("'\(load.url)': did_send ended with \(total), and \(record.bytesRead) bytes were taken")
             }
         },
-        ConformanceCheck("UPLOAD-07") { trial throws(Unjudged) in
+        ConformanceCheck("UPLOAD-07") { context throws(CheckSkipped) in
             var isJudged = false
-            try trial.eachUpload { load, record throws(Unjudged) in
+            try context.eachUpload { load, record throws(CheckSkipped) in
                 guard record.didFinish, let question = record.calls.lastIndex(where: \.isChallenge) else { return }
                 let before = record.calls[..<question].readsSinceRewind.reduce(0) { $0 + max(0, $1) }
                 guard before > 0 else { return }
                 isJudged = true
                 guard !record.calls[question...].contains(where: { $0.call == .rewind }) else { return }
-                trial.fail(
+                context.fail(
                     "'\(load.url)' had read \(before) bytes of its upload when it asked, and finished without asking for the body again")
             }
-            if !isJudged { throw Unjudged("no URL of the manifest asks for a credential when it has read of an upload") }
+            if !isJudged { throw CheckSkipped("no URL of the manifest asks for a credential when it has read of an upload") }
         },
-        ConformanceCheck("UPLOAD-08", needsProcess: true) { trial throws(Unjudged) in
+        ConformanceCheck("UPLOAD-08", needsProcess: true) { context throws(CheckSkipped) in
             let (length, least, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
-            try trial.eachLoad(.uploads) { load, _, instance throws(Unjudged) in
+            try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // What comes with the first one alone is not meant.
-                var (request, script) = try trial.upload(load, Trial.pieces, length: Trial.length)
-                _ = try trial.settled(request, of: instance, script)
+                var (request, script) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
+                _ = try context.settled(request, of: instance, script)
                 request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
                 (script.bodySource, script.isTerse) = (.endless(length), true)
-                let made = try trial.make(request, of: instance, script)
-                let before = ProcessCensus.residentBytes()
+                let made = try context.make(request, of: instance, script)
+                let before = ProcessResources.residentBytes()
                 var peak = before
-                let end = MonotonicTime.now + trial.patience
+                let end = MonotonicTime.now + context.patience
                 try made.start()
-                while !made.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < end { peak = max(peak, ProcessCensus.residentBytes()) }
+                while !made.waitUntilIdle(.milliseconds(10)), MonotonicTime.now < end { peak = max(peak, ProcessResources.residentBytes()) }
                 made.stop()
-                peak = max(peak, ProcessCensus.residentBytes())
-                guard trial.settled(made, within: trial.shortPatience) != nil else {
-                    throw Unjudged("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
+                peak = max(peak, ProcessResources.residentBytes())
+                guard context.settled(made, within: context.shortPatience) != nil else {
+                    throw CheckSkipped("'\(load.url)' did not come to rest after a stop (CANCEL-04, ORDER-07)")
                 }
                 let given = made.client.state.withLock(\.bodyGiven)
                 if peak - before > limit {
-                    trial.fail("'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(given >> 20) MiB of an upload of 1 GiB")
+                    context.fail("'\(load.url)' took \((peak - before) >> 20) MiB of memory for \(given >> 20) MiB of an upload of 1 GiB")
                 } else if given < least {
                     let isRefused = made.record.failure != nil || given == 0
                     let words = "'\(load.url)' read \(given >> 20) MiB of an upload of 1 GiB"
-                    throw isRefused ? Unjudged.other(words) : Unjudged("\(words) in its time; --timeout gives more")
+                    throw isRefused ? CheckSkipped.other(words) : CheckSkipped("\(words) in its time; --timeout gives more")
                 }
             }
         },
     ]
 }
 
-extension Trial {
+extension CheckContext {
     /// Calls `body` with what came of each upload.
     fileprivate func eachUpload(
-        _ pieces: [[UInt8]] = Trial.pieces, length: Int64? = Trial.length, from source: ClientScript.BodySource = .ready,
-        _ body: (ConformanceLoad, LoadRecord) throws(Unjudged) -> Void
-    ) throws(Unjudged) {
-        try eachLoad(.uploads) { load, _, instance throws(Unjudged) in
+        _ pieces: [[UInt8]] = CheckContext.pieces, length: Int64? = CheckContext.length, from source: ClientScript.BodySource = .ready,
+        _ body: (ConformanceLoad, LoadRecord) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        try eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
             let (request, plain) = try upload(load, pieces, length: length)
             var script = plain
             script.bodySource = source
             guard let record = try settled(request, of: instance, script) else {
-                let words = length.map { Words.count(Int($0), "byte") } ?? "unknown length"
+                let words = length.map { ValueFormatting.count(Int($0), "byte") } ?? "unknown length"
                 return fail("'\(load.url)' did not end with an upload of \(words)")
             }
             try body(load, record)
@@ -190,9 +194,9 @@ extension LoadRecord {
     private var reads: [Int64] { calls[...].readsSinceRewind }
 
     /// Throws where it is none that takes a body at all.
-    fileprivate func expectsReading(_ load: ConformanceLoad) throws(Unjudged) {
+    fileprivate func expectsReading(_ load: ConformanceLoad) throws(CheckSkipped) {
         if !calls.contains(where: { if case .readBody = $0.call { true } else { false } }) {
-            throw Unjudged.other("'\(load.url)' does not read its upload body")
+            throw CheckSkipped.other("'\(load.url)' does not read its upload body")
         }
     }
 

@@ -12,7 +12,7 @@ extension ConformanceCheck {
         watched("WATCH-02", isBlocking: false) { flaw in
             switch flaw {
             case .bits(let bits): "a descriptor was to be watched for \(bits), which is none of the published bits"
-            case .timer(let timer): "timer \(timer) was set; they are numbered from 0 to \(LoadWatches.timerLimit - 1)"
+            case .timer(let timer): "timer \(timer) was set; they are numbered from 0 to \(DescriptorWatches.timerLimit - 1)"
             case .isOfBlockingLoad, .isClosed: nil
             }
         },
@@ -23,24 +23,24 @@ extension ConformanceCheck {
 
     /// Loads that come to their end, ones that are stopped at each of their first events, and ones that hang until they are stopped.
     private static func watched(
-        _ id: String, isBlocking: Bool, _ words: @escaping @Sendable (JudgedWatches.Flaw) -> String?
+        _ id: String, isBlocking: Bool, _ words: @escaping @Sendable (ProbedWatches.Flaw) -> String?
     ) -> ConformanceCheck {
-        ConformanceCheck(id) { trial throws(Unjudged) in
-            try trial.eachLoad(.any, and: [.hangs], isBlocking: isBlocking) { load, _, instance throws(Unjudged) in
+        ConformanceCheck(id) { context throws(CheckSkipped) in
+            try context.eachLoad(.any, and: [.hangs], isBlocking: isBlocking) { load, _, instance throws(CheckSkipped) in
                 var isUsed = isBlocking
                 for stop in [nil, 0, 1, 2] {
-                    var (request, script) = try trial.scene(load)
+                    var (request, script) = try context.scene(load)
                     script.stopsAt = stop
-                    let made = try trial.make(request, of: instance, script)
+                    let made = try context.make(request, of: instance, script)
                     try made.start()
                     if load.tags.contains(.hangs), !made.waitUntilIdle(.milliseconds(20)) { made.stop() }
-                    let record = trial.settled(made, within: trial.patience)
-                    trial.fail(made.client.watches.flaws.compactMap(words).map { "'\(load.url)': \($0)" })
-                    guard record != nil else { throw Unjudged("'\(load.url)' did not end (LIFE-02)") }
+                    let record = context.settled(made, within: context.patience)
+                    context.fail(made.client.watches.flaws.compactMap(words).map { "'\(load.url)': \($0)" })
+                    guard record != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
                     if made.client.watches.isUsed { isUsed = true }
                 }
                 // A blocking load does right to have nothing watched.
-                if !isUsed { throw Unjudged.other("'\(load.url)' has nothing watched") }
+                if !isUsed { throw CheckSkipped.other("'\(load.url)' has nothing watched") }
             }
         }
     }

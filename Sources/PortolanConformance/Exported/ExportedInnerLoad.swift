@@ -7,7 +7,7 @@ final class ExportedInnerLoad: ProtocolLoad {
     private let request: Request
     private let client: any ProtocolClient
     private let inner: InnerLoads
-    private let state = Monitor(State())
+    private let state = ConditionLock(State())
 
     private struct State {
         var isStopped = false

@@ -5,12 +5,12 @@ import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 
-/// What the handler's load tells, said in the contract's words.
+/// Converts the events of the handler's load to calls of the C contract.
 extension ExportedLoad: ProtocolClient {
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
         tell(.redirect) { [self] in
-            let change = unsafe Lent<portolan_change>(from: judge.request, to: request)
-            let response = unsafe Lent<portolan_response>(redirectResponse, storage: .notAllowed)
+            let change = unsafe CStorage<portolan_change>(from: probe.request, to: request)
+            let response = unsafe CStorage<portolan_response>(redirectResponse, storage: .notAllowed)
             return unsafe client.pointee.was_redirected(client, change.pointer, response.pointer)
         }
     }
@@ -24,7 +24,7 @@ extension ExportedLoad: ProtocolClient {
 
     func didReceiveInterim(_ response: Response) {
         tell { [self] in
-            let response = unsafe Lent<portolan_response>(response, storage: .notAllowed)
+            let response = unsafe CStorage<portolan_response>(response, storage: .notAllowed)
             unsafe client.pointee.did_receive_interim(client, response.pointer)
             return PORTOLAN_CONTINUE
         }
@@ -32,7 +32,7 @@ extension ExportedLoad: ProtocolClient {
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         tell(.delivery) { [self] in
-            let response = unsafe Lent<portolan_response>(response, storage: storage)
+            let response = unsafe CStorage<portolan_response>(response, storage: storage)
             return unsafe client.pointee.did_receive_response(client, response.pointer)
         }
     }
@@ -47,7 +47,7 @@ extension ExportedLoad: ProtocolClient {
 
     func didReceiveTrailers(_ fields: HTTPFields) {
         tell { [self] in
-            let list = unsafe Lent<FieldList> { arena in
+            let list = unsafe CStorage<FieldList> { arena in
                 let (start, count) = unsafe arena.list(fields)
                 return unsafe FieldList(start: start, count: count)
             }
@@ -74,14 +74,14 @@ extension ExportedLoad: ProtocolClient {
         tell { [self] in
             let rewound = unsafe client.pointee.rewind_body(client)
             guard rewound != PORTOLAN_STOPPED.rawValue else { return PORTOLAN_STOPPED }
-            answer(rewound == 1 ? ExportedBody.body(of: self, length: judge.request.body?.length) : nil)
+            answer(rewound == 1 ? ExportedBody.body(of: self, length: probe.request.body?.length) : nil)
             return PORTOLAN_CONTINUE
         }
     }
 
     func didReceive(_ challenge: AuthenticationChallenge) {
         tell { [self] in
-            let lent = unsafe Lent<portolan_challenge>(challenge)
+            let lent = unsafe CStorage<portolan_challenge>(challenge)
             var place: UnsafePointer<portolan_answer>?
             keep(challenge)
             let flow = unsafe client.pointee.did_receive_challenge(client, lent.pointer, &place)
@@ -110,14 +110,14 @@ extension ExportedLoad: ProtocolClient {
 
     func didFail(with error: LoadError) {
         tell(.failure) { [self] in
-            let error = unsafe Lent<portolan_error>(error)
+            let error = unsafe CStorage<portolan_error>(error)
             unsafe client.pointee.did_fail(client, error.pointer)
             return PORTOLAN_CONTINUE
         }
     }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
-        ExportedInnerLoad(request, client, by: judge.inner)
+        ExportedInnerLoad(request, client, by: probe.inner)
     }
 }
 

@@ -5,71 +5,73 @@ import CThreadTrace
 import PortolanCore
 import PortolanPlugins
 
-/// A load of a handler of this process, as an event-driven one of a plugin's.
+/// Presents a load of a handler of this process as an event-driven load of a plugin.
 ///
-/// What it tells on a thread that is in one of its turns, is told there and then. What it tells elsewhere waits for a turn, and the load is told to pause
-/// meanwhile: no thread ever waits, as one may be the loop that other loads share; a load that shares one tells nothing inside its calls.
+/// Events on a thread that is in a call into the load are delivered immediately. Other events wait for the next call,
+/// and the load is paused until then. No thread ever waits, because it may be an event loop that other loads share; a
+/// load on a shared event loop delivers nothing inside its calls.
 @safe
-final class ExportedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's turns
+final class ExportedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's own calls
     let client: UnsafeMutablePointer<portolan_client>
-    /// Whose table that is: a handler that tells something when all is over is to be heard, and not to end this process.
-    let judge: JudgeClient
+    /// The owner of the client table. It is retained so that an event after the end is recorded, and does not crash
+    /// this process.
+    let probe: ProbeClient
     private let traits: HandlerTraits
-    private let state = Monitor(State())
+    private let state = ConditionLock(State())
 
     private struct State {
         var load: (any ProtocolLoad)?
-        /// The thread that is in a turn; 0: none.
+        /// The thread that is in a call into the load; 0 if there is none.
         var turnThread: Int32 = 0
         var waiting: [Event] = []
-        /// A delivery waits for its turn: until it is answered nothing may be delivered.
+        /// A delivery waits for a call into the load. Until the client responds, nothing else may be delivered.
         var isHeld = false
-        /// The load was told to pause.
+        /// The load received a pause.
         var isPaused = false
-        /// The load was told that nobody wants the rest: it has no excuse any more.
+        /// The load was notified of the stop, so that later events are violations.
         var knowsOfStop = false
-        /// It has told its end, whether anybody wanted to hear it or not.
+        /// The load has delivered its end, even if the end was dropped.
         var hasEnded = false
-        /// The thread that is in the load's `stopLoading`; 0: none.
+        /// The thread that is in the load's `stopLoading`; 0 if there is none.
         var stopThread: Int32 = 0
-        /// How many threads are about to wake the load.
+        /// The number of threads that are about to wake the load.
         var wakers = 0
         var stage = Stage.made
         var challenge: AuthenticationChallenge?
-        /// Of the body, which had nothing yet.
+        /// The body read that waits for more bytes.
         var reading: Event?
     }
 
     private enum Stage {
-        /// What it tells breaks a rule, and is passed on.
+        /// Events are violations, and are passed on.
         case made
         case running
-        /// Nobody wants the rest, and the load may not have heard of it: what it tells meanwhile is let drop.
+        /// The load was stopped, but may not know it yet. Events are dropped.
         case deaf
-        /// It has told its end, or heard that it is to stop: what it tells now breaks a rule, and is passed on.
+        /// The load has delivered its end, or knows that it was stopped. Events are violations, and are passed on.
         case over
     }
 
-    /// Something to be told.
+    /// An event that is to be delivered.
     struct Event: Sendable {
         enum Kind: Hashable, Sendable {
             case delivery, redirect, finish, failure, other
 
             var isEnd: Bool { self == .finish || self == .failure }
-            /// Whether its answer says how to go on.
+            /// Whether the return value says how to continue.
             var isAnswered: Bool { self == .delivery || self == .redirect }
         }
 
         let kind: Kind
-        /// Tells the client.
+        /// Delivers the event to the client.
         let tell: @Sendable () -> portolan_flow
     }
 
     init(_ handler: any ProtocolHandler, _ client: UnsafeMutablePointer<portolan_client>) {
         unsafe self.client = unsafe client
-        judge = unsafe JudgeClient.at(client)
+        probe = unsafe ProbeClient.at(client)
         traits = handler.traits
-        var request = judge.request
+        var request = probe.request
         if let body = request.body { request.body = ExportedBody.body(of: self, length: body.length) }
         let load = handler.makeLoad(for: request, cachedResponse: nil, client: self)
         state.withLock { $0.load = load }
@@ -79,7 +81,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         unsafe Unmanaged<ExportedLoad>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    // MARK: Turns
+    // MARK: Calls from the runner
 
     func start() {
         state.withLock { if $0.stage == .made { $0.stage = .running } }
@@ -87,7 +89,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
     }
 
     func resume() {
-        // At most once for each answer that says so (``ProtocolLoad/resumeLoading()``), and not before that is known: the core sees to that.
+        // At most once for each pause (``ProtocolLoad/resumeLoading()``), and not before the pause is known. For other
+        // handlers the core ensures that.
         turn { load in if !state.withLock(\.isHeld), takePause() { load.resumeLoading() } }
     }
 
@@ -116,7 +119,8 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         state.withLock { $0.stopThread = thread }
         load.stopLoading()
         state.withLock { $0.stopThread = 0 }
-        // A load that has its turns elsewhere may tell on until it hears of it (``HandlerTraits/stopsInTurn``).
+        // A load that runs elsewhere may deliver events until it is notified of the stop
+        // (``HandlerTraits/stopsInTurn``).
         if traits.isDisjoint(with: [.blocking, .stopsInTurn]), !load.stopsInTurn { state.withLock { $0.stage = .over } }
     }
 
@@ -124,13 +128,13 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         let (load, isWanted) = state.withLock { ($0.load.take(), $0.stage != .over && !$0.hasEnded) }
         silence()
         if isWanted { load?.stopLoading() }
-        // Nothing touches the client when this has returned.
+        // When this has returned, nothing touches the client any more.
         state.wait { $0.wakers == 0 ? () : nil }
     }
 
-    /// Nobody wants the rest.
+    /// Drops what waits, because the load was stopped.
     private func silence() {
-        // What is let go of here may call the load: not under the lock.
+        // Outside of the lock, because the release of these values may call the load.
         let rest = state.withLock { state in
             if state.stage != .over { state.stage = .deaf }
             defer { state.waiting = [] }
@@ -139,7 +143,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         withExtendedLifetime(rest) {}
     }
 
-    /// Calls the load, and tells what waits.
+    /// Calls the load, and delivers the events that wait.
     private func turn(_ body: (any ProtocolLoad) -> Void) {
         let thread = portolan_thread_number()
         let load = state.withLock { state in
@@ -159,13 +163,13 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         }
     }
 
-    /// Tells what waited, and the load what was answered.
+    /// Delivers an event that waited, and passes the response on to the load.
     private func tell(_ event: Event, of load: any ProtocolLoad) {
         let flow = answer(to: event)
         guard event.kind.isAnswered else { return }
         switch flow {
         case .keepGoing: if takePause() { load.resumeLoading() }
-        // It waits already; the judge resumes it.
+        // The load is paused already; the runner resumes it.
         case .pause: state.withLock { $0.isHeld = false }
         case .stopped: stop(load)
         }
@@ -186,11 +190,11 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         return Flow(rawValue: flow.rawValue) ?? .pause
     }
 
-    // MARK: From the load
+    // MARK: Events from the load
 
-    /// Tells `event` where this thread is in a turn, or else in the next one.
+    /// Delivers an event now if this thread is in a call into the load, or else in the next call.
     ///
-    /// - Returns: what the client answered, or `.pause` where that is not known yet.
+    /// - Returns: The client's response, or `.pause` if it is not known yet.
     @discardableResult
     func tell(_ kind: Event.Kind = .other, _ tell: @escaping @Sendable () -> portolan_flow) -> Flow {
         enum Way { case now, later, breach, nowhere }
@@ -200,7 +204,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
             let mayOverrun = overrunsByTrait || state.load?.stopsInTurn == true
             defer { if kind.isEnd { state.hasEnded = true } }
             switch state.stage {
-            // An event after an answer that says stop, or from within `stopLoading`, breaks a rule, as it does for the core.
+            // An event after a STOPPED response, or from within `stopLoading`, is a violation, as it is for the core.
             case .deaf: return state.knowsOfStop || (state.stopThread == thread && !mayOverrun) ? .breach : .nowhere
             case .made, .over: return .breach
             case .running: break
@@ -217,20 +221,20 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         case .nowhere: flow = .stopped
         case .now:
             flow = answer(to: event)
-            // It knows at once that it is over; one that waited hears it by `stopLoading`.
+            // The load knows immediately that it is over. A load whose event waited is notified by `stopLoading`.
             if kind == .redirect, flow == .stopped { state.withLock { $0.stage = .over } }
-        // As the client sees it: outside of a turn, in a pause or after the end.
+        // The client records it as it is: outside of a call, in a pause or after the end.
         case .breach: flow = Flow(rawValue: tell().rawValue) ?? .stopped
         case .later:
             unsafe client.pointee.wake(client)
-            state.signalling { $0.wakers -= 1 }
+            state.withLockBroadcasting { $0.wakers -= 1 }
             flow = .pause
         }
         if kind.isAnswered, flow == .stopped { state.withLock { $0.knowsOfStop = true } }
         return flow
     }
 
-    /// The question is answered in another turn.
+    /// Retains a challenge that is answered in a later call.
     func keep(_ challenge: AuthenticationChallenge?) {
         let old = state.withLock { state in
             defer { state.challenge = challenge }
@@ -239,6 +243,6 @@ final class ExportedLoad: @unchecked Sendable {  // … because all that changes
         withExtendedLifetime(old) {}
     }
 
-    /// The reader of the body waits for a turn in which there is more of it.
+    /// Retains a body read until the client has more bytes.
     func keep(_ reading: Event) { state.withLock { $0.reading = reading } }
 }

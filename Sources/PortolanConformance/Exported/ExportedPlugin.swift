@@ -10,11 +10,11 @@ import PortolanPlugins
 @safe
 final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor does not change
     let handler: any ProtocolHandler
-    private let descriptor: Lent<portolan_plugin>
+    private let descriptor: CStorage<portolan_plugin>
 
     init(_ handler: any ProtocolHandler) {
         self.handler = handler
-        unsafe descriptor = unsafe Lent { unsafe Self.descriptor(of: handler, in: &$0) }
+        unsafe descriptor = unsafe CStorage { unsafe Self.descriptor(of: handler, in: &$0) }
     }
 
     var pointer: UnsafePointer<portolan_plugin> { unsafe descriptor.pointer }
@@ -26,7 +26,7 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
         return unsafe Unmanaged<ExportedPlugin>.fromOpaque(state).takeUnretainedValue()
     }
 
-    private static func descriptor(of handler: any ProtocolHandler, in arena: inout Arena) -> portolan_plugin {
+    private static func descriptor(of handler: any ProtocolHandler, in arena: inout CArena) -> portolan_plugin {
         let loads = unsafe arena.list([portolan_load_table(ofExported: ())]) { image, _ in image }.start
         var image = unsafe portolan_handler()
         unsafe image.size = UInt32(MemoryLayout<portolan_handler>.size)
@@ -40,23 +40,23 @@ final class ExportedPlugin: @unchecked Sendable {  // … because a descriptor d
         if handler.traits.contains(.multipart) { flags |= UInt32(bitPattern: PORTOLAN_MULTIPART.rawValue) }
         unsafe image.flags = flags
         unsafe image.can_init = { state, request in
-            let request = unsafe LentRequest.at(request).request
+            let request = unsafe RequestImage.at(request).request
             let handler = unsafe ExportedPlugin.at(state).handler
             // As the registry asks: of its own schemes alone.
             return handler.schemes.contains(request.url.scheme) && handler.canInit(request) ? 1 : 0
         }
         unsafe image.canonical_request = { state, request, form in
-            let request = unsafe LentRequest.at(request).request
+            let request = unsafe RequestImage.at(request).request
             let canonical = unsafe ExportedPlugin.at(state).handler.canonicalRequest(for: request)
             let isSame =
                 canonical.url == request.url && canonical.method == request.method && canonical.fields == request.fields
                 && canonical.properties == request.properties && (canonical.body == nil) == (request.body == nil)
             guard !isSame else { return }
-            let change = unsafe Lent<portolan_change>(from: request, to: canonical)
+            let change = unsafe CStorage<portolan_change>(from: request, to: canonical)
             unsafe form.pointee.give(form, change.pointer)
         }
         unsafe image.is_cache_equivalent = { state, first, second in
-            let (first, second) = unsafe (LentRequest.at(first).request, LentRequest.at(second).request)
+            let (first, second) = unsafe (RequestImage.at(first).request, RequestImage.at(second).request)
             return unsafe ExportedPlugin.at(state).handler.isCacheEquivalent(first, to: second) ? 1 : 0
         }
         unsafe image.make = { state, _, _, client, _ in

@@ -14,11 +14,11 @@ struct ReferenceHandler: ProtocolHandler {
     }
 
     /// An instance of one.
-    static func instance(length: Int, on bench: Bench) throws(Unjudged) -> JudgedInstance {
+    static func instance(length: Int, on instanceContext: InstanceContext) throws(CheckSkipped) -> ProbedInstance {
         let export = ExportedPlugin(Self(length: length))
         let plugin = try unsafe DescribedPlugin(export.pointer, standingState: export.state, owner: export)
-        guard case .started(let instance) = try JudgedInstance.start(plugin, PluginConfiguration(), on: bench) else {
-            throw Unjudged("the reference handler did not start")
+        guard case .started(let instance) = try ProbedInstance.start(plugin, PluginConfiguration(), on: instanceContext) else {
+            throw CheckSkipped("the reference handler did not start")
         }
         return instance
     }
@@ -29,11 +29,11 @@ struct ReferenceHandler: ProtocolHandler {
 extension Request {
     /// What the reference handler answers.
     static var reference: Request {
-        get throws(Unjudged) {
+        get throws(CheckSkipped) {
             do throws(URLSyntaxError) {
                 return Request(url: try URLRecord(parsing: "judge-reference:"))
             } catch {
-                throw Unjudged("the reference handler has no URL: \(error)")
+                throw CheckSkipped("the reference handler has no URL: \(error)")
             }
         }
     }

@@ -22,11 +22,11 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
     ///   - owner: what has to live as long as this.
     init(
         _ pointer: UnsafePointer<portolan_plugin>, standingState: UnsafeMutableRawPointer? = nil, owner: (any AnyObject & Sendable)? = nil
-    ) throws(Unjudged) {
+    ) throws(CheckSkipped) {
         unsafe self.standingState = unsafe standingState
         self.owner = owner
-        guard case .whole(let plugin) = unsafe Given(pointer, { unsafe Whole($0) }) else {
-            throw Unjudged("the plugin's descriptor is not whole (DESC-05)")
+        guard case .whole(let plugin) = unsafe ReadStruct(pointer, { unsafe Whole($0) }) else {
+            throw CheckSkipped("the plugin's descriptor is not whole (DESC-05)")
         }
         unsafe functions = plugin.value
         var (flaws, handlers): ([String], [DescribedHandler]) = ([], [])
@@ -36,7 +36,7 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
             flaws.append("the descriptor counts \(UInt(bitPattern: count)) handlers")
         } else if let list = unsafe list, unsafe ReadableMemory.contains(list, count * MemoryLayout<UnsafeRawPointer>.stride) {
             for index in 0..<count {
-                do throws(Unjudged) {
+                do throws(CheckSkipped) {
                     handlers.append(try unsafe DescribedHandler(list[index], index))
                 } catch {
                     flaws.append(error.reason)
@@ -48,7 +48,7 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
         (self.handlers, self.flaws) = (handlers, flaws + handlers.flatMap(\.flaws))
     }
 
-    var identifier: GivenText { unsafe GivenText(functions.identifier) }
+    var identifier: ReadText { unsafe ReadText(functions.identifier) }
 }
 
 /// A handler as its descriptor says, and its load table.
@@ -57,16 +57,16 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     let functions: portolan_handler
     let loads: portolan_load_table
     /// As far as the structures are whole.
-    let schemes: [GivenText]
+    let schemes: [ReadText]
     let flaws: [String]
 
-    init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(Unjudged) {
+    init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(CheckSkipped) {
         let name = "handler \(index)"
-        guard case .whole(let handler) = unsafe Given(pointer, { unsafe Whole($0) }) else {
-            throw Unjudged("\(name) is NULL, can't be read, or has a size under version 1's")
+        guard case .whole(let handler) = unsafe ReadStruct(pointer, { unsafe Whole($0) }) else {
+            throw CheckSkipped("\(name) is NULL, can't be read, or has a size under version 1's")
         }
-        guard case .whole(let loads) = unsafe Given(handler.value.loads, { Whole($0) }) else {
-            throw Unjudged("the load table of \(name) is NULL, can't be read, or has a size under version 1's")
+        guard case .whole(let loads) = unsafe ReadStruct(handler.value.loads, { Whole($0) }) else {
+            throw CheckSkipped("the load table of \(name) is NULL, can't be read, or has a size under version 1's")
         }
         unsafe (functions, self.loads) = (handler.value, loads.value)
         var flaws: [String] = []
@@ -83,7 +83,7 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
             && ReadableMemory.contains(functions.schemes, count * MemoryLayout<portolan_string>.stride)
         if count != 0, !isListed { flaws.append("\(name) counts \(UInt(bitPattern: count)) schemes, and their list can't be read") }
         let list = unsafe functions.schemes
-        schemes = unsafe flaws.isEmpty ? list.map { list in (0..<count).map { unsafe GivenText(list[$0]) } } ?? [] : []
+        schemes = unsafe flaws.isEmpty ? list.map { list in (0..<count).map { unsafe ReadText(list[$0]) } } ?? [] : []
         self.flaws = flaws
     }
 
@@ -93,7 +93,7 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
     /// Whether it is asked about requests; where not, every one of its schemes is its own.
     var choosesRequests: Bool { unsafe functions.can_init != nil }
     var isBlocking: Bool { unsafe loads.run != nil }
-    var identifier: GivenText { unsafe GivenText(functions.identifier) }
+    var identifier: ReadText { unsafe ReadText(functions.identifier) }
 }
 
 /// A C struct in a value that a closure may return.

@@ -15,7 +15,7 @@ struct PageState: Hashable {
 }
 
 /// A const argument of a plugin's function.
-protocol LentAsConst: Sendable {
+protocol ConstArgument: Sendable {
     /// Names the argument if the plugin has written to it or made it writable, although it was protected; otherwise `nil`.
     var changed: String? { get }
 }
@@ -34,19 +34,19 @@ struct GuardedPages: ~Copyable, @unchecked Sendable {  // … because the addres
     let size: Int
 
     /// Room for `count` bytes at least, zeroed.
-    init(_ count: Int) throws(Unjudged) {
+    init(_ count: Int) throws(CheckSkipped) {
         let page = Self.pageSize
         let size = max(1, (count + page - 1) / page) * page
         let mappedSize = size + 2 * page
         let memory = unsafe mmap(nil, mappedSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         guard let memory = unsafe memory, unsafe memory != MAP_FAILED else {
-            throw Unjudged.lack("no memory could be mapped (errno \(errno))")
+            throw CheckSkipped.lack("no memory could be mapped (errno \(errno))")
         }
         // A process has so many mappings and no more.
         guard unsafe mprotect(memory + page, size, PROT_READ | PROT_WRITE) == 0 else {
             let number = errno
             unsafe munmap(memory, mappedSize)
-            throw Unjudged.lack("no memory could be mapped (errno \(number))")
+            throw CheckSkipped.lack("no memory could be mapped (errno \(number))")
         }
         unsafe (mapping, base) = unsafe (memory, memory + page)
         (self.size, self.mappedSize) = (size, mappedSize)

@@ -10,9 +10,9 @@ final class GuardedTable<Head>: @unchecked Sendable {  // … because what is be
     /// How much of the page is left behind the struct where reading there is to do no harm: zeros.
     private static var slack: Int { 1024 }
 
-    init(_ lending: Lending, _ head: Head) throws(Unjudged) {
+    init(_ argumentMemory: ArgumentMemory, _ head: Head) throws(CheckSkipped) {
         pages = try GuardedPages(MemoryLayout<Head>.size)
-        let end = unsafe pages.base + (pages.size - (lending == .flush ? 0 : Self.slack))
+        let end = unsafe pages.base + (pages.size - (argumentMemory == .flush ? 0 : Self.slack))
         unsafe pointer = (end - MemoryLayout<Head>.size).bindMemory(to: Head.self, capacity: 1)
         unsafe pointer.initialize(to: head)
     }

@@ -11,7 +11,7 @@ package enum HTMLPage {
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width">
         <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-        <title>\(Markup.escaped(title))</title>
+        <title>\(HTMLEscaping.escaped(title))</title>
         <style>
         \(style)
         </style>

@@ -11,10 +11,10 @@ package struct JSONReport: Sendable {
         self.command = command
     }
 
-    package func value(of summary: Summary, subject: String, library: String?) -> JSONValue {
+    package func value(of summary: Summary, target: String, library: String?) -> JSONValue {
         let counts = Verdict.allCases.map { JSONValue.Member(name: $0.rawValue, value: .integer(summary.count($0))) }
         return [
-            "plugin": .string(subject), "library": .text(library), "success": .bool(summary.isSuccess), "counts": .object(counts),
+            "plugin": .string(target), "library": .text(library), "success": .bool(summary.isSuccess), "counts": .object(counts),
             "results": .array(summary.results.map(value)),
         ]
     }

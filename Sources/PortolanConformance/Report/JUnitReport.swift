@@ -9,7 +9,7 @@ public struct JUnitReport: Sendable {
         self.command = command
     }
 
-    public func text(of summary: Summary, subject: String) -> String {
+    public func text(of summary: Summary, target: String) -> String {
         let results = summary.results
         let failures = results.count { $0.verdict == .failed }
         let errors = results.count { $0.verdict == .crashed || $0.verdict == .hung }
@@ -24,25 +24,25 @@ public struct JUnitReport: Sendable {
             lines.append(
                 #"  <testsuite name="\#(category.id)" tests="\#(own.count)" failures="\#(own.count { $0.verdict == .failed })" errors="\#(own.count { $0.verdict == .crashed || $0.verdict == .hung })" skipped="\#(skipped)">"#
             )
-            lines += own.flatMap { testCase($0, subject: subject) }
+            lines += own.flatMap { testCase($0, target: target) }
             lines.append("  </testsuite>")
         }
         return (lines + ["</testsuites>", ""]).joined(separator: "\n")
     }
 
-    private func testCase(_ result: CheckResult, subject: String) -> [String] {
+    private func testCase(_ result: CheckResult, target: String) -> [String] {
         let head =
-            #"    <testcase classname="\#(Markup.escaped(subject))" name="\#(result.rule.id)" time="\#(Self.seconds(result.duration))""#
-        let words = Markup.escaped(
+            #"    <testcase classname="\#(HTMLEscaping.escaped(target))" name="\#(result.rule.id)" time="\#(Self.seconds(result.duration))""#
+        let words = HTMLEscaping.escaped(
             ([result.note].compactMap { $0 } + result.findings.flatMap { $0.lines(command) } + [
                 result.remedy, result.again(command),
             ])
             .joined(separator: "\n"))
-        let message = Markup.escaped(result.rule.sentence)
+        let message = HTMLEscaping.escaped(result.rule.sentence)
         switch result.verdict {
         case .passed: return [head + "/>"]
         case .warned: return [head + ">", "      <system-out>\(words)</system-out>", "    </testcase>"]
-        case .skipped: return [head + ">", #"      <skipped message="\#(Markup.escaped(result.note ?? ""))"/>"#, "    </testcase>"]
+        case .skipped: return [head + ">", #"      <skipped message="\#(HTMLEscaping.escaped(result.note ?? ""))"/>"#, "    </testcase>"]
         case .failed: return [head + ">", #"      <failure message="\#(message)">\#(words)</failure>"#, "    </testcase>"]
         case .crashed, .hung:
             return [

@@ -25,7 +25,7 @@ public struct Summary: Sendable {
     public var line: String {
         let judged = Verdict.allCases.filter { $0 != .skipped && count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }
         let rest = count(.skipped)
-        return "\(Words.count(results.count, "check")): \(judged.isEmpty ? "none judged" : judged.joined(separator: ", "))"
+        return "\(ValueFormatting.count(results.count, "check")): \(judged.isEmpty ? "none judged" : judged.joined(separator: ", "))"
             + (rest > 0 ? "; not judged: \(rest)" : "")
     }
 
@@ -39,7 +39,7 @@ public struct Summary: Sendable {
 
     /// A line for each of those, as in `57 checks ended alike: it crashed in run (tide.c:13); mend that first, and check again`.
     public var causeLines: [String] {
-        causes.map { "\(Words.count($0.ids.count, "check")) ended alike: \($0.words); mend that first, and check again" }
+        causes.map { "\(ValueFormatting.count($0.ids.count, "check")) ended alike: \($0.words); mend that first, and check again" }
     }
 
     /// Why most of what was not judged was not, such as for want of a manifest: a line for each of the first `limit` reasons.

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Results for a person.
+/// Results for people.
 public struct TextReport: Sendable {
-    /// The command that makes one check alone, up to its ID.
+    /// The command that runs one check, up to its ID.
     private let command: String
-    /// Whether what passed is told, too.
+    /// Whether checks that passed or were skipped are listed, too.
     private let isVerbose: Bool
-    /// The first check that each cause ended: the others are told in a line.
-    private var firsts: [Cause: String] = [:]
-    /// Whether `--sanitizer` could tell more.
+    /// The first check that each cause ended. Other checks with the same cause take one line.
+    private var firsts: [CrashSignature: String] = [:]
+    /// Whether `--sanitizer` could find more.
     private let hasSanitizer: Bool
 
     /// - Parameters:
-    ///   - command: what makes one check alone, up to its ID.
-    ///   - isVerbose: whether what passed is told, too, and all of each crash.
-    ///   - hasSanitizer: whether the plugin has code of its own that memcheck could look at.
+    ///   - command: The command that runs one check, up to its ID.
+    ///   - isVerbose: Whether checks that passed or were skipped are listed, too, and every crash in full.
+    ///   - hasSanitizer: Whether the plugin has its own code, which memcheck could observe.
     public init(repeatingBy command: String, isVerbose: Bool, hasSanitizer: Bool = false) {
         (self.command, self.isVerbose, self.hasSanitizer) = (command, isVerbose, hasSanitizer)
     }
 
-    /// The lines for one result; none for what needs no word.
+    /// The lines for one result; empty if it needs none.
     public mutating func lines(for result: CheckResult) -> [String] {
         guard isVerbose || (result.verdict != .passed && result.verdict != .skipped) else { return [] }
         let rule = result.rule

@@ -38,7 +38,7 @@ package struct Timeline: Sendable {
     init(_ lines: [String]) {
         self.init(
             lines.compactMap { line in
-                guard let line = JournalLine(line) else { return nil }
+                guard let line = CallLogEntry(line) else { return nil }
                 let kind: Kind = line.entered != nil ? .in : line.left != nil ? .out : .call
                 return Event(milliseconds: line.milliseconds, lane: "thread \(line.thread)", words: line.words, kind: kind)
             })
@@ -59,7 +59,7 @@ package struct Timeline: Sendable {
         ]
         for (index, lane) in lanes.enumerated() {
             let y = Double(index) * Self.laneHeight + 18
-            lines.append(#"<text x="0" y="\#(Self.text(y))">\#(Markup.escaped(lane))</text>"#)
+            lines.append(#"<text x="0" y="\#(Self.text(y))">\#(HTMLEscaping.escaped(lane))</text>"#)
             lines.append(
                 #"<line class="lane" x1="\#(Self.text(Self.labelWidth))" x2="\#(Self.text(Self.labelWidth + Self.width))" y1="\#(Self.text(y - 4))" y2="\#(Self.text(y - 4))"/>"#
             )
@@ -68,7 +68,7 @@ package struct Timeline: Sendable {
             let x = Self.labelWidth + (event.milliseconds - first) / span * Self.width
             let lane = Double(lanes.firstIndex(of: event.lane) ?? 0) * Self.laneHeight + 14
             let kind = event.kind.rawValue
-            let words = Markup.escaped(event.words)
+            let words = HTMLEscaping.escaped(event.words)
             let time = Self.text(event.milliseconds)
             lines.append(
                 #"<circle class="\#(kind)" cx="\#(Self.text(x))" cy="\#(Self.text(lane))" r="4"><title>\#(time) ms \#(words)</title></circle>"#
@@ -76,7 +76,7 @@ package struct Timeline: Sendable {
             let row = laneHeight + Double(index) * Self.rowHeight + 20
             lines.append(#"<text class="row \#(kind)" x="0" y="\#(Self.text(row))">\#(time) ms</text>"#)
             lines.append(
-                #"<text class="row \#(kind)" x="\#(Self.text(Self.labelWidth))" y="\#(Self.text(row))">\#(Markup.escaped(event.lane))  \#(words)</text>"#
+                #"<text class="row \#(kind)" x="\#(Self.text(Self.labelWidth))" y="\#(Self.text(row))">\#(HTMLEscaping.escaped(event.lane))  \#(words)</text>"#
             )
         }
         return (lines + ["</svg>"]).joined(separator: "\n")

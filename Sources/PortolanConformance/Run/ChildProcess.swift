@@ -25,16 +25,17 @@ enum ChildProcess {
 
     /// Makes the check, leaves its result, and is gone without more of the plugin's code being called.
     static func run(
-        _ judge: Judge, _ check: ConformanceCheck, _ journal: Journal, _ result: SealedResult, _ key: ResultKey, keeper: pid_t
+        _ runner: ConformanceRunner, _ check: ConformanceCheck, _ callLog: CallLog, _ result: SealedResult, _ key: ResultKey,
+        supervisor: pid_t
     ) -> Never {
         // Its own group: what the plugin sends to its group does not reach the keeper.
         setpgid(0, 0)
         _ = portolan_signal_at_end_of_parent(SIGKILL)
-        guard getppid() == keeper else { _exit(noResultStatus) }
+        guard getppid() == supervisor else { _exit(noResultStatus) }
         // The judge and its keepers are closed to others; this process is the plugin's to look at.
         _ = portolan_set_open_to_others(1)
         result.close()
-        LibraryCopy.parent.withLock { $0 = judge.folder?.path }
+        LibraryCopy.parent.withLock { $0 = runner.folder?.path }
         let process = getpid()
         let isShort = isShortOfResources
         // On a thread that has begun in this process: Swift's Mutex notes the number of a thread at its first use, and this one's is the parent's.
@@ -42,19 +43,19 @@ enum ChildProcess {
             try PlatformThread.start(stackSize: 8 << 20) {
                 unblockSignals()
                 // A handler, where it is ignored by now: a plugin that has it ignored changes something then. A library that is built in may.
-                if judge.subject.library != nil { signal(SIGPIPE) { _ in } }
-                let journal = journal.restarted()
-                CrashReport.arm(journal)
+                if runner.target.library != nil { signal(SIGPIPE) { _ in } }
+                let callLog = callLog.restarted()
+                CrashReport.arm(callLog)
                 noteEndOfThread()
                 checkThread.store(portolan_thread_number(), ordering: .relaxed)
                 guard !isShort else { leave(short("the system gives no memory or no file", of: check), result, key, process) }
-                leave(judge.result(of: check, journal, isKept: true), result, key, process)
+                leave(runner.result(of: check, callLog, isSupervised: true), result, key, process)
             }
         } catch {
             leave(short(error.message, of: check), result, key, process)
         }
         // What is sent to the process is the other's to hear.
-        JudgeSignals.blockAll()
+        RunnerSignals.blockAll()
         while true {
             usleep(100_000)
             // A thread that the plugin ends by exit(2) runs nothing at its end.

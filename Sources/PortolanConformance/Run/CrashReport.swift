@@ -18,11 +18,11 @@ enum CrashReport {
     nonisolated(unsafe) private static var words: UnsafeMutablePointer<portolan_last_words>?
 
     /// Has crashes of this process written to the journal, before they end it as they would have.
-    static func arm(_ journal: Journal) {
+    static func arm(_ callLog: CallLog) {
         // The first call loads and allocates what it needs; a handler, which may have been called inside of malloc(3), must not.
-        unsafe write(0, nil, nil, to: journal.lastWords)
-        journal.clear()
-        unsafe words = unsafe journal.lastWords
+        unsafe write(0, nil, nil, to: callLog.lastWords)
+        callLog.clear()
+        unsafe words = unsafe callLog.lastWords
         // A stack of its own, as the thread's may be what is at fault.
         var stack = unsafe stack_t()
         unsafe stack.ss_size = 1 << 16

@@ -14,7 +14,7 @@ struct Leftovers {
     init(of checks: [ConformanceCheck], isJudged: Bool) { self.isJudged = isJudged }
 
     /// Notes what a check left. Gives its result back, except that of the rule itself, which waits for the other checks.
-    mutating func note(_ outcome: Keeper.Outcome) -> CheckResult? {
+    mutating func note(_ outcome: Supervisor.Outcome) -> CheckResult? {
         let result = outcome.result
         // What an instance has started that the check could not end is not left over, and the end of one that crashed is no end.
         let isOver = !result.hasLeftOpen && result.verdict != .crashed && result.verdict != .hung
@@ -31,7 +31,7 @@ struct Leftovers {
         }
         let names = Set(first.names).sorted().map { "'\($0)'" }.joined(separator: ", ")
         let count = Set(seen.map(\.id)).count - 1
-        let others = count > 0 ? "; so it is after \(Words.count(count, "other check"))" : ""
+        let others = count > 0 ? "; so it is after \(ValueFormatting.count(count, "other check"))" : ""
         var finding = Finding(
             .failure,
             Text.oneLine(

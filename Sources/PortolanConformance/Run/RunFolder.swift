@@ -35,7 +35,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
             throw Self.failure("a pipe", number)
         }
         for end in ends + answers { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let child = JudgeSignals.holdingBack { () -> pid_t in
+        let child = RunnerSignals.holdingBack { () -> pid_t in
             let child = fork()
             if child == 0 {
                 for end in [ends[1], answers[0]] { close(end) }
@@ -105,7 +105,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     /// The remover's part: makes the folder, says where it is or why not, and removes it when the run is over.
     private static func serve(_ template: String, answeringTo answers: Int32, untilEndOf input: Int32) -> Never {
         setsid()
-        JudgeSignals.blockAll()
+        RunnerSignals.blockAll()
         ChildProcess.closeStreams()
         var path = Array(template.utf8CString)
         // mkdtemp(3): nobody else can look into it.

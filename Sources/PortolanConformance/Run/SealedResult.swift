@@ -28,10 +28,10 @@ final class SealedResult: @unchecked Sendable {  // … because one process at a
     private(set) var key = ResultKey()
 
     /// - Throws: where no memory can be mapped.
-    init() throws(Unjudged) {
+    init() throws(CheckSkipped) {
         let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
         guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
-            throw Unjudged.lack("no memory could be mapped (errno \(errno))")
+            throw CheckSkipped.lack("no memory could be mapped (errno \(errno))")
         }
         unsafe memory = mapped
     }

@@ -28,7 +28,7 @@ struct StandingState {
     /// Fails the check of `outcome` for what has changed meanwhile, and restores what can be restored.
     ///
     /// - Returns: whether the keeper that made it is fit for more.
-    mutating func review(_ outcome: inout Keeper.Outcome) -> Bool {
+    mutating func review(_ outcome: inout Supervisor.Outcome) -> Bool {
         guard let library else { return true }
         if let lack = outcome.result.lack, outcome.result.verdict == .skipped, lack == .later || hasRunPlugin {
             outcome.result.fail("the judge lacked what it had before the plugin's code ran: \(outcome.result.note ?? "")")
@@ -41,11 +41,11 @@ struct StandingState {
             identity = now
         }
         let isOwnFit = restoreLimits(of: 0, &outcome)
-        guard let keeper = outcome.keeper else { return isOwnFit }
-        return restoreLimits(of: keeper, &outcome) && isOwnFit
+        guard let supervisor = outcome.supervisor else { return isOwnFit }
+        return restoreLimits(of: supervisor, &outcome) && isOwnFit
     }
 
-    private func restoreLimits(of process: pid_t, _ outcome: inout Keeper.Outcome) -> Bool {
+    private func restoreLimits(of process: pid_t, _ outcome: inout Supervisor.Outcome) -> Bool {
         var limits = limits
         let changed = unsafe portolan_restore_limits(process, &limits)
         guard changed != 0 else { return true }

@@ -21,7 +21,7 @@ struct CrashStack: Hashable, Sendable {
         var last = places.lastIndex(where: \.isOfPlugin)
         if last == nil { last = places.indices.last }
         let shown = Array(places.prefix((last ?? -1) + 1).prefix(Self.largestStack))
-        names.ask(about: shown.filter { !$0.isOfJudge || !shown.contains(where: \.isOfPlugin) })
+        names.ask(about: shown.filter { !$0.isOfRunner || !shown.contains(where: \.isOfPlugin) })
         let all = shown.filter(\.isOfPlugin)
         let own = all.filter { place in library.map { LibraryPath.name(of: $0) == LibraryPath.name(of: place.object) } ?? false }
         let mine = own.isEmpty ? all : own
@@ -31,7 +31,7 @@ struct CrashStack: Hashable, Sendable {
         }
         var lines: [String] = []
         for place in shown {
-            if !place.isOfJudge {
+            if !place.isOfRunner {
                 lines += names.frames(at: [place]).map(\.words)
             } else if lines.last != "the judge" {
                 lines.append("the judge")
@@ -43,11 +43,11 @@ struct CrashStack: Hashable, Sendable {
 }
 
 extension CodePlace {
-    fileprivate var isOfJudge: Bool { object.isEmpty }
+    fileprivate var isOfRunner: Bool { object.isEmpty }
 
     /// The C library and its like, and Swift's runtime, work for whoever called them.
     fileprivate var isOfPlugin: Bool {
         let name = LibraryPath.name(of: object)
-        return !isOfJudge && object != "?" && !LibraryPath.isOfSystem(name) && !LibraryPath.isOfSwift(name)
+        return !isOfRunner && object != "?" && !LibraryPath.isOfSystem(name) && !LibraryPath.isOfSwift(name)
     }
 }

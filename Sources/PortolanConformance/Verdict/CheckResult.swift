@@ -59,7 +59,7 @@ extension CheckResult {
 }
 
 /// What ended a check before it came to its end: a plugin that crashes in the first function that is called does so in most.
-struct Cause: Hashable, Sendable {
+struct CrashSignature: Hashable, Sendable {
     let words: String
     /// Equal for all checks that one thing ended.
     let key: String
@@ -70,15 +70,15 @@ struct Cause: Hashable, Sendable {
 
 extension CheckResult {
     /// `nil` where the check came to its end.
-    var cause: Cause? {
-        let place = JournalLine.place(after: lastEvents)
+    var cause: CrashSignature? {
+        let place = CallLogEntry.place(after: lastEvents)
         switch verdict {
         case .crashed:
-            if let crash, let function = crash.function { return Cause(words: "it crashed in \(function)", key: crash.key) }
+            if let crash, let function = crash.function { return CrashSignature(words: "it crashed in \(function)", key: crash.key) }
             let words = (note ?? "it crashed") + place
-            return Cause(words: words, key: "\(words)\n\(crash?.key ?? "")")
+            return CrashSignature(words: words, key: "\(words)\n\(crash?.key ?? "")")
         case .hung:
-            return place.isEmpty ? nil : Cause(words: "it hung\(place)", key: place)
+            return place.isEmpty ? nil : CrashSignature(words: "it hung\(place)", key: place)
         case .passed, .failed, .warned, .skipped:
             return nil
         }

@@ -3,20 +3,20 @@
 import Synchronization
 
 /// Answers challenges from the URL's user information, and passes the others on with the credential that it proposes.
-package final class AuthenticationStage: ClientStage {
+package final class AuthenticationStage: ForwardingClient {
     package let next: any ProtocolClient
-    private weak let director: (any LoadDirector)?
+    private weak let control: (any LoadTaskControl)?
     private let waiting = Mutex<WaitingChallenge?>(nil)
 
-    package init(director: any LoadDirector, next: any ProtocolClient) {
-        self.director = director
+    package init(control: any LoadTaskControl, next: any ProtocolClient) {
+        self.control = control
         self.next = next
     }
 
     package func didReceive(_ challenge: AuthenticationChallenge) {
-        guard let director else { return challenge.answer(.cancel) }
+        guard let control else { return challenge.answer(.cancel) }
         let isFirst = challenge.previousFailureCount == 0
-        let proposed = challenge.proposedCredential ?? URLCredential.of(director.currentRequest.url, for: challenge.protectionSpace)
+        let proposed = challenge.proposedCredential ?? URLCredential.of(control.currentRequest.url, for: challenge.protectionSpace)
         if isFirst, let proposed, challenge.proposedCredential == nil { return challenge.answer(.use(proposed)) }
         let passedOn = AuthenticationChallenge(
             protectionSpace: challenge.protectionSpace, proposedCredential: isFirst ? proposed : nil,
@@ -24,17 +24,17 @@ package final class AuthenticationStage: ClientStage {
             failureResponse: challenge.failureResponse
         ) { [self] answer in
             guard take(challenge) != nil else { return }  // withdrawn
-            self.director?.callerIsAsked(false)
+            self.control?.isAwaitingCaller(false)
             challenge.answer(Self.resolve(answer, for: challenge.protectionSpace, proposed: isFirst ? proposed : nil))
         }
         waiting.withLock { $0 = WaitingChallenge(asked: challenge, passedOn: passedOn) }
-        director.callerIsAsked(true)
+        control.isAwaitingCaller(true)
         next.didReceive(passedOn)
     }
 
     package func didCancel(_ challenge: AuthenticationChallenge) {
         guard let waiting = take(challenge) else { return }
-        director?.callerIsAsked(false)
+        control?.isAwaitingCaller(false)
         if let passedOn = waiting.passedOn { next.didCancel(passedOn) }
     }
 

@@ -86,14 +86,14 @@ public protocol ProtocolClient: AnyObject, Sendable {
     /// - Parameters:
     ///   - request: the load's own, perhaps with other fields; with the same URL.
     ///   - client: whom the load reports to.
-    func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad
+    func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad
 }
 
 extension ProtocolClient {
     public func didTransfer(_ report: TransferReport) {}
     public func willResend(after response: Response) {}
 
-    public func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+    public func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         FailedLoad(LoadError(.notOffered, message: "nobody stands behind this handler"), client: client)
     }
 }

@@ -2,7 +2,7 @@
 
 /// One load in progress, as a handler made it.
 ///
-/// All three calls may come on any thread, also while the load is calling its client; ``LoadTurns`` puts them in turn for a load that wants it so.
+/// All three calls may come on any thread, also while the load is calling its client; ``SerialCalls`` puts them in turn for a load that wants it so.
 public protocol ProtocolLoad: AnyObject, Sendable {
     /// Begins. Called at most once, and before anything else; the load may call its client from inside, up to the end.
     func startLoading()

@@ -28,12 +28,12 @@ public final class ScriptedLoad: ProtocolLoad {
         /// By the clock, when the load was started.
         var start: Duration?
         /// Set while the next event waits for its time.
-        var alarm: LoadAlarm?
+        var alarm: ScheduledTimer?
     }
 
     private enum Step {
         case report(Event)
-        case wait(LoadAlarm, until: Duration)
+        case wait(ScheduledTimer, until: Duration)
         case nothing
     }
 
@@ -42,7 +42,7 @@ public final class ScriptedLoad: ProtocolLoad {
     private let times: [Duration]?
     private let clock: any LoadClock
     private let client: any ProtocolClient
-    private let turns = LoadTurns()
+    private let calls = SerialCalls()
     private let state = Mutex(State())
 
     /// A load whose events come one right after the other.
@@ -77,10 +77,10 @@ public final class ScriptedLoad: ProtocolLoad {
 
     public func startLoading() {
         if times != nil { state.withLock { $0.start = clock.now } }
-        turns.take(.start) { _ in play() }
+        calls.submit(.start) { _ in play() }
     }
 
-    public func resumeLoading() { turns.take(.resume) { _ in play() } }
+    public func resumeLoading() { calls.submit(.resume) { _ in play() } }
 
     public func stopLoading() {
         let alarm = state.withLock { state in
@@ -108,7 +108,7 @@ public final class ScriptedLoad: ProtocolLoad {
             guard state.next < events.count, state.alarm?.isPending != true else { return .nothing }
             state.alarm = nil
             if let start = state.start, let time = times?[state.next], start + time > clock.now {
-                let alarm = LoadAlarm { [self] in turns.take(.resume) { _ in play() } }
+                let alarm = ScheduledTimer { [self] in calls.submit(.resume) { _ in play() } }
                 state.alarm = alarm
                 return .wait(alarm, until: start + time)
             }

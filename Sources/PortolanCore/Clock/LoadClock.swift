@@ -14,7 +14,7 @@ public protocol LoadClock: Sendable {
     var preciseNanosecondsNow: Int64 { get }
 
     /// Calls the alarm's action when `deadline` has come, on a thread of the clock's.
-    func schedule(_ alarm: LoadAlarm, at deadline: Duration)
+    func schedule(_ alarm: ScheduledTimer, at deadline: Duration)
 }
 
 extension LoadClock {
@@ -30,7 +30,7 @@ extension Duration {
 }
 
 /// Something to do at a time, unless it is called off.
-public final class LoadAlarm: Sendable {
+public final class ScheduledTimer: Sendable {
     private let action: Mutex<(@Sendable () -> Void)?>
 
     public init(_ action: @escaping @Sendable () -> Void) {

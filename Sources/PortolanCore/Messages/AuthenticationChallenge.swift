@@ -15,7 +15,7 @@ public final class AuthenticationChallenge: Sendable {
     /// The response that asks, a 401 or 407 of HTTP; `nil` where no response does, as of a TLS handshake or a tunnel. Unless the challenge is answered with a
     /// credential, it is delivered.
     public let failureResponse: Response?
-    let reply: Reply<ChallengeAnswer>
+    let reply: OneShotCallback<ChallengeAnswer>
 
     public init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,
@@ -26,7 +26,7 @@ public final class AuthenticationChallenge: Sendable {
         self.previousFailureCount = previousFailureCount
         self.previousError = previousError
         self.failureResponse = failureResponse
-        self.reply = Reply(reply)
+        self.reply = OneShotCallback(reply)
     }
 
     deinit { answer(.performDefault) }

@@ -46,7 +46,7 @@ public struct Body: Sendable {
         }
         let reader = try open()
         if reader is any FileBackedReader { return reader }
-        return length.map { MeasuredReader(reader, length: $0) } ?? reader
+        return length.map { LengthValidatingReader(reader, length: $0) } ?? reader
     }
 }
 

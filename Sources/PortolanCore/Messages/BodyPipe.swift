@@ -18,7 +18,7 @@ public final class BodyPipe: Sendable {
         var isClosed = false
         var reader: (@Sendable () -> Void)?
         var writers: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
-        var busySteps = BusySteps()
+        var busySteps = YieldCounter()
 
         var count: Int { buffer.count - first }
         var takesBytes: Bool { !isClosed && end == nil }

@@ -59,9 +59,9 @@ public struct Request: Sendable {
         set { ownParts.properties = newValue }
     }
     /// Which handlers must not be asked for this request, because they issued it themselves.
-    package var marks: [RequestMark] {
-        get { parts.marks }
-        set { ownParts.marks = newValue }
+    package var visitedHandlers: [LoopGuard] {
+        get { parts.visitedHandlers }
+        set { ownParts.visitedHandlers = newValue }
     }
     /// How many loads this one lies inside of; 0 for the caller's own.
     package var nestingDepth: Int {
@@ -95,7 +95,7 @@ public struct Request: Sendable {
         var handlesCookies = true
         var networkServiceType = NetworkServiceType.standard
         var properties = RequestProperties()
-        var marks: [RequestMark] = []
+        var visitedHandlers: [LoopGuard] = []
         var nestingDepth = 0
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
@@ -115,7 +115,7 @@ public struct Request: Sendable {
             handlesCookies = other.handlesCookies
             networkServiceType = other.networkServiceType
             properties = other.properties
-            marks = other.marks
+            visitedHandlers = other.visitedHandlers
             nestingDepth = other.nestingDepth
         }
     }
@@ -188,7 +188,7 @@ public enum NetworkServiceType: Int32, Hashable, Sendable, CaseIterable {
 /// Keeps a handler from being asked for a request that it issued itself.
 ///
 /// A pair, not a handler alone, so that `gzip:gzip:…` works: the inner URL is another one.
-package struct RequestMark: Hashable, Sendable {
+package struct LoopGuard: Hashable, Sendable {
     package let handler: String
     package let url: URLRecord
 

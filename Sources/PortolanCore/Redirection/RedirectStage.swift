@@ -4,33 +4,33 @@ import HTTPTypes
 import Synchronization
 
 /// Decides each redirect, by the policy and by the caller, and has the task follow it.
-package final class RedirectStage: ClientStage {
+package final class RedirectStage: ForwardingClient {
     package let next: any ProtocolClient
     private let policy: RedirectPolicy
-    private weak let director: (any LoadDirector)?
+    private weak let control: (any LoadTaskControl)?
     private let count = Mutex(0)
 
-    package init(policy: RedirectPolicy, director: any LoadDirector, next: any ProtocolClient) {
+    package init(policy: RedirectPolicy, control: any LoadTaskControl, next: any ProtocolClient) {
         self.policy = policy
-        self.director = director
+        self.control = control
         self.next = next
     }
 
     package func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        guard let director else { return .stopped }
+        guard let control else { return .stopped }
         switch policy.mode {
         case .follow: break
         case .manual: return .keepGoing
         case .error:
-            director.end(
+            control.end(
                 with: LoadError(.badRedirect, message: "redirected to \(request.url.shortDescription), but redirects are errors here"))
             return .stopped
         }
         do throws(LoadError) {
-            let successor = try successor(of: request, after: director.currentRequest)
-            return decide(on: successor, redirectResponse, with: director)
+            let successor = try successor(of: request, after: control.currentRequest)
+            return decide(on: successor, redirectResponse, with: control)
         } catch {
-            director.end(with: error)
+            control.end(with: error)
             return .stopped
         }
     }
@@ -38,7 +38,7 @@ package final class RedirectStage: ClientStage {
     /// A redirect that its handler did not offer, for it can't be followed: what the Fetch Standard calls a network error.
     package func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
         if let error = refusal(of: response) {
-            director?.end(with: error)
+            control?.end(with: error)
             return .stopped
         }
         return next.didReceive(response, storage: storage)
@@ -70,18 +70,18 @@ package final class RedirectStage: ClientStage {
         return try policy.successor(of: current, proposed: proposed, count: followed)
     }
 
-    private func decide(on successor: Request, _ response: Response, with director: any LoadDirector) -> Flow {
-        let box = DecisionBox { [weak director] in director?.follow(ifSendable: successor, wasPutOff: true) }
-        director.ask(successor, response) { [weak director] decision in
-            guard box.answer(decision) == .isLate, let director else { return }
+    private func decide(on successor: Request, _ response: Response, with control: any LoadTaskControl) -> Flow {
+        let box = DecisionBox { [weak control] in control?.follow(ifSendable: successor, wasDeferred: true) }
+        control.ask(successor, response) { [weak control] decision in
+            guard box.answer(decision) == .isLate, let control else { return }
             switch decision {
-            case .follow(let request): director.follow(ifSendable: request, wasPutOff: true)
-            case .deliver: director.declineRedirect()
+            case .follow(let request): control.follow(ifSendable: request, wasDeferred: true)
+            case .deliver: control.declineRedirect()
             }
         }
         switch box.answerSoFar() {
         case .follow(let request):
-            director.follow(ifSendable: request, wasPutOff: false)
+            control.follow(ifSendable: request, wasDeferred: false)
             return .stopped
         case .deliver: return .keepGoing
         case nil: return .pause
@@ -89,10 +89,10 @@ package final class RedirectStage: ClientStage {
     }
 }
 
-extension LoadDirector {
+extension LoadTaskControl {
     /// Follows, unless a body that is gone would have to be sent again; then the load fails, as in the Fetch Standard.
-    fileprivate func follow(ifSendable request: Request, wasPutOff: Bool) {
-        guard request.body?.isSpent == true else { return follow(request, wasPutOff: wasPutOff) }
+    fileprivate func follow(ifSendable request: Request, wasDeferred: Bool) {
+        guard request.body?.isSpent == true else { return follow(request, wasDeferred: wasDeferred) }
         end(
             with: LoadError(
                 .bodyFailed,
@@ -108,7 +108,7 @@ private final class DecisionBox: Sendable {
     private enum State {
         case asked
         case answered(RedirectDecision)
-        case putOff, done
+        case deferred, done
     }
 
     private let state = Mutex(State.asked)
@@ -119,7 +119,7 @@ private final class DecisionBox: Sendable {
     }
 
     deinit {
-        if case .putOff = state.withLock({ $0 }) { whenDropped() }
+        if case .deferred = state.withLock({ $0 }) { whenDropped() }
     }
 
     func answer(_ decision: RedirectDecision) -> Arrival {
@@ -128,7 +128,7 @@ private final class DecisionBox: Sendable {
             case .asked:
                 state = .answered(decision)
                 return .inTime
-            case .putOff:
+            case .deferred:
                 state = .done
                 return .isLate
             case .answered, .done: return .again
@@ -140,7 +140,7 @@ private final class DecisionBox: Sendable {
     func answerSoFar() -> RedirectDecision? {
         state.withLock { state in
             guard case .answered(let decision) = state else {
-                state = .putOff
+                state = .deferred
                 return nil
             }
             state = .done

@@ -9,7 +9,7 @@ import Synchronization
 public final class ProtocolRegistry: Sendable {
     private struct State {
         /// Oldest first.
-        var places: [RegistryIndex.Place] = []
+        var places: [RegistryIndex.Entry] = []
         var nextNumber: RegistrationNumber = 0
         /// Made when first needed after a change, so that registering many costs no index for each.
         var index: RegistryIndex?
@@ -50,24 +50,24 @@ public final class ProtocolRegistry: Sendable {
     /// Puts handlers that are not made yet in front of all others: `source` makes them when a request of its schemes first comes, and they take its
     /// place.
     @discardableResult
-    public func register(deferred source: some HandlerSource) -> Registration {
+    public func register(deferred source: some HandlerProvider) -> Registration {
         change { state in
             let number = state.number()
-            state.places.append(.deferred(DeferredHandlers(source, registration: number, in: self)))
+            state.places.append(.deferred(LazyHandlers(source, registration: number, in: self)))
             return Registration(number: number)
         }
     }
 
     /// Takes a handler out: new loads no longer come to it. Running loads go on; the answer tells when the last has ended.
     @discardableResult
-    public func unregister(_ registration: Registration) -> Retirement {
+    public func unregister(_ registration: Registration) -> HandlerDrain {
         let retired = change { state -> [RegisteredHandler] in
             let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }
             state.places = staying
             return leaving.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
         }
         for entry in retired { entry.retire() }
-        return Retirement(entries: retired)
+        return HandlerDrain(entries: retired)
     }
 
     /// Puts `handlers` in the place of those that have it, or of those that were to be made for it: new loads come to the new ones, running loads go on
@@ -79,29 +79,29 @@ public final class ProtocolRegistry: Sendable {
     /// - Returns: when the last load of the old ones has ended, and it holds them until it is let go; `nil` where the place was taken out, and nothing
     ///   was done.
     @discardableResult
-    public func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> Retirement? {
+    public func replace(_ registration: Registration, with handlers: [any ProtocolHandler]) -> HandlerDrain? {
         let retired = change { state -> [RegisteredHandler]? in
             guard let index = state.places.firstIndex(where: { $0.registration == registration.number }) else { return nil }
             let (leaving, staying) = state.places.partitioned { $0.registration == registration.number }
-            let entries = handlers.map { RegistryIndex.Place.handler(RegisteredHandler($0, registration: registration.number)) }
+            let entries = handlers.map { RegistryIndex.Entry.handler(RegisteredHandler($0, registration: registration.number)) }
             state.places = staying
             state.places.insert(contentsOf: entries, at: index)
             return leaving.compactMap { if case .handler(let entry) = $0 { entry } else { nil } }
         }
         guard let retired else { return nil }
         for entry in retired { entry.retire() }
-        return Retirement(entries: retired)
+        return HandlerDrain(entries: retired)
     }
 
-    func holds(_ deferred: DeferredHandlers) -> Bool {
+    func holds(_ deferred: LazyHandlers) -> Bool {
         state.withLock { state in state.places.contains { $0.isHeld(by: deferred) } }
     }
 
     /// Puts handlers in the place of those that were to be made; nowhere, where that was unregistered meanwhile.
-    func replace(_ deferred: DeferredHandlers, with handlers: [any ProtocolHandler]) {
+    func replace(_ deferred: LazyHandlers, with handlers: [any ProtocolHandler]) {
         change { state in
             guard let index = state.places.firstIndex(where: { $0.isHeld(by: deferred) }) else { return }
-            let entries = handlers.map { RegistryIndex.Place.handler(RegisteredHandler($0, registration: deferred.registration)) }
+            let entries = handlers.map { RegistryIndex.Entry.handler(RegisteredHandler($0, registration: deferred.registration)) }
             state.places.replaceSubrange(index...index, with: entries)
         }
     }
@@ -118,11 +118,11 @@ public final class ProtocolRegistry: Sendable {
         snapshot().schemes
     }
 
-    /// As ``RegistryIndex/find(_:passing:)`` of a snapshot that is not outdated.
-    func find(_ request: Request, passing failed: [DeferredHandlers]) -> RegistryIndex.Finding? {
+    /// As ``RegistryIndex/find(_:excluding:)`` of a snapshot that is not outdated.
+    func find(_ request: Request, excluding failed: [LazyHandlers]) -> RegistryIndex.Finding? {
         while !isEmpty.load(ordering: .acquiring) {
             // A handler is retired after the places have changed, so the next snapshot does not have it.
-            do throws(RegistryIndex.Outdated) { return try snapshot().find(request, passing: failed) } catch {}
+            do throws(RegistryIndex.StaleIndexError) { return try snapshot().find(request, excluding: failed) } catch {}
         }
         return nil
     }

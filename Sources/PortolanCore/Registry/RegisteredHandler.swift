@@ -37,11 +37,11 @@ package final class RegisteredHandler: Sendable {
         if count.bitwiseOr(Self.retired, ordering: .acquiringAndReleasing).newValue == Self.retired { notify() }
     }
 
-    var isIdleForGood: Bool { count.load(ordering: .acquiring) == Self.retired }
+    var isDrained: Bool { count.load(ordering: .acquiring) == Self.retired }
 
-    func whenIdleForGood(_ body: @escaping @Sendable () -> Void) {
+    func whenDrained(_ body: @escaping @Sendable () -> Void) {
         waiters.withLock { $0.append(body) }
-        if isIdleForGood { notify() }
+        if isDrained { notify() }
     }
 
     /// No load runs, and none will.

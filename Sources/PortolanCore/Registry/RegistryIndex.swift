@@ -3,13 +3,13 @@
 /// An immutable picture of a registry, by scheme.
 package final class RegistryIndex: Sendable {
     /// What stands in one place of a registry.
-    enum Place: Sendable {
+    enum Entry: Sendable {
         case handler(RegisteredHandler)
-        case deferred(DeferredHandlers)
+        case deferred(LazyHandlers)
     }
 
     private struct Candidate {
-        let place: Place
+        let place: Entry
         /// Higher is newer.
         let order: Int
     }
@@ -20,7 +20,7 @@ package final class RegistryIndex: Sendable {
     package let schemes: [String]
 
     /// - Parameter places: oldest first.
-    init(_ places: [Place]) {
+    init(_ places: [Entry]) {
         var byScheme: [String: [Candidate]] = [:]
         var ofAnyScheme: [Candidate] = []
         for (order, place) in places.enumerated().reversed() {
@@ -40,66 +40,68 @@ package final class RegistryIndex: Sendable {
         /// This handler takes the request, and was counted in (``RegisteredHandler/beginLoad()``).
         case handler(RegisteredHandler)
         /// These have to be made before anybody can say more.
-        case deferred(DeferredHandlers)
+        case deferred(LazyHandlers)
     }
 
     /// The handler that takes a request was taken out since: another one may have its place, so a newer picture has to be looked at.
-    struct Outdated: Error {}
+    struct StaleIndexError: Error {}
 
     /// The first handler that takes `request`, or the handlers that have to be made first.
     ///
     /// - Parameter failed: those that could not be made, and are passed over.
-    func find(_ request: Request, passing failed: [DeferredHandlers] = []) throws(Outdated) -> Finding? {
+    func find(_ request: Request, excluding failed: [LazyHandlers] = []) throws(StaleIndexError) -> Finding? {
         var finding: Finding?
         var isOutdated = false
-        candidates(for: request) { place in
-            switch place {
-            case .handler(let entry):
-                guard Self.refusal(of: entry.handler, for: request) == nil else { return false }
-                if entry.beginLoad() { finding = .handler(entry) } else { isOutdated = true }
+        forEachEntry(for: request) { entry in
+            switch entry {
+            case .handler(let registered):
+                guard Self.refusal(of: registered.handler, for: request) == nil else { return false }
+                if registered.beginLoad() { finding = .handler(registered) } else { isOutdated = true }
             case .deferred(let deferred):
                 if failed.contains(where: { $0 === deferred }) { return false }
                 finding = .deferred(deferred)
             }
             return true
         }
-        if isOutdated { throw Outdated() }
+        if isOutdated { throw StaleIndexError() }
         return finding
     }
 
     /// The handlers that a look-up for `request` comes to, each with what it answers, up to the one that takes it or has to be made.
-    package func explain(_ request: Request, failed: [(DeferredHandlers, LoadError)]) -> (asked: [Consultation], needed: DeferredHandlers?)
-    {
-        var consultations: [Consultation] = []
-        var needed: DeferredHandlers?
-        candidates(for: request) { place in
-            switch place {
-            case .handler(let entry):
-                let refusal = Self.refusal(of: entry.handler, for: request)
-                consultations.append(Consultation(handler: entry.handler.identifier, schemes: entry.handler.schemes, refusal: refusal))
+    package func handlerCandidates(for request: Request, failed: [(LazyHandlers, LoadError)]) -> (
+        asked: [HandlerCandidate], needed: LazyHandlers?
+    ) {
+        var candidates: [HandlerCandidate] = []
+        var needed: LazyHandlers?
+        forEachEntry(for: request) { entry in
+            switch entry {
+            case .handler(let registered):
+                let refusal = Self.refusal(of: registered.handler, for: request)
+                candidates.append(
+                    HandlerCandidate(handler: registered.handler.identifier, schemes: registered.handler.schemes, refusal: refusal))
                 return refusal == nil
             case .deferred(let deferred):
                 guard let (_, error) = failed.first(where: { $0.0 === deferred }) else {
                     needed = deferred
                     return true
                 }
-                consultations.append(
-                    Consultation(handler: deferred.source.identifier, schemes: place.schemes, refusal: .unavailable(error.message)))
+                candidates.append(
+                    HandlerCandidate(handler: deferred.source.identifier, schemes: entry.schemes, refusal: .unavailable(error.message)))
                 return false
             }
         }
-        return (consultations, needed)
+        return (candidates, needed)
     }
 
-    private static func refusal(of handler: any ProtocolHandler, for request: Request) -> Consultation.Refusal? {
+    private static func refusal(of handler: any ProtocolHandler, for request: Request) -> HandlerCandidate.Refusal? {
         // CAN-09
-        let isMarked = request.marks.contains { $0.handler == handler.identifier && $0.url == request.url }
+        let isMarked = request.visitedHandlers.contains { $0.handler == handler.identifier && $0.url == request.url }
         if isMarked { return .ownRequest }
         return handler.canInit(request) ? nil : .cannotInit
     }
 
     /// Offers the places of the request's scheme and those of any scheme, newest first, until `accepts` says yes. No other is asked: CAN-02.
-    private func candidates(for request: Request, _ accepts: (Place) -> Bool) {
+    private func forEachEntry(for request: Request, until accepts: (Entry) -> Bool) {
         let named = byScheme[request.scheme] ?? []
         var (i, j) = (0, 0)
         while i < named.count || j < ofAnyScheme.count {
@@ -111,7 +113,7 @@ package final class RegistryIndex: Sendable {
     }
 }
 
-extension RegistryIndex.Place {
+extension RegistryIndex.Entry {
     var schemes: SchemeSet {
         switch self {
         case .handler(let entry): entry.handler.schemes
@@ -119,7 +121,7 @@ extension RegistryIndex.Place {
         }
     }
 
-    func isHeld(by deferred: DeferredHandlers) -> Bool {
+    func isHeld(by deferred: LazyHandlers) -> Bool {
         if case .deferred(let other) = self { other === deferred } else { false }
     }
 

@@ -21,7 +21,7 @@ public struct ByteChunks: AsyncSequence, Sendable {
 
     public struct Iterator: AsyncIteratorProtocol {
         let source: ChunkSource
-        private var busySteps = BusySteps()
+        private var busySteps = YieldCounter()
 
         init(source: ChunkSource) { self.source = source }
 

@@ -14,7 +14,7 @@ package final class DeliveryThreads: Sendable {
     package static let mostThreads = 512
     private static let patience = Duration.milliseconds(20)
 
-    private let pool = LoadThreads(limit: usual)
+    private let pool = LoadThreadPool(limit: usual)
     private let isWatched = Atomic(false)
 
     package init() {}
@@ -46,6 +46,6 @@ package final class DeliveryThreads: Sendable {
 
     private func after(_ time: Duration, _ body: @escaping @Sendable (DeliveryThreads) -> Void) {
         let clock = SystemClock.shared
-        clock.schedule(LoadAlarm { [self] in body(self) }, at: clock.now + time)
+        clock.schedule(ScheduledTimer { [self] in body(self) }, at: clock.now + time)
     }
 }

@@ -5,31 +5,31 @@ import Synchronization
 /// How the delegate is called: one call at a time, whichever load asks for it.
 extension LoadTask {
     /// Calls the delegate for the load itself, or has it called by whoever is with it just now.
-    func tell(_ event: DelegateEvent) {
-        guard enterGate(or: event) else { return }
+    func notifyDelegate(_ event: DelegateEvent) {
+        guard acquireDelegate(or: event) else { return }
         perform(event)
-        leaveGate()
+        releaseDelegate()
     }
 
     /// For an event of the load itself.
     ///
     /// - Parameters:
-    ///   - stays: whether it is data, which may stay behind the gate until the next event.
+    ///   - holds: whether it is data, which may stay behind the gate until the next event.
     ///   - event: put off where the delegate can't be called now. As a value that is made only then: it may be large.
-    /// - Returns: whether the delegate may be called now; then ``leaveGate()`` must follow.
-    func enterGate(toStay stays: Bool = false, or event: @autoclosure () -> DelegateEvent) -> Bool {
-        if gate.enter(toStay: stays) { return true }
-        if gate.stopKeeping() {
-            leaveGate()
-            if gate.enter(toStay: stays) { return true }
+    /// - Returns: whether the delegate may be called now; then ``releaseDelegate()`` must follow.
+    func acquireDelegate(holding holds: Bool = false, or event: @autoclosure () -> DelegateEvent) -> Bool {
+        if delegateSerializer.tryAcquire(holding: holds) { return true }
+        if delegateSerializer.endRetention() {
+            releaseDelegate()
+            if delegateSerializer.tryAcquire(holding: holds) { return true }
         }
-        putOff(event())
+        deferEvent(event())
         return false
     }
 
-    private func putOff(_ event: DelegateEvent) {
-        if gate.putOff(event) { leaveGate() }
-        if gate.isOverfull { endForEvents() }
+    private func deferEvent(_ event: DelegateEvent) {
+        if delegateSerializer.deferEvent(event) { releaseDelegate() }
+        if delegateSerializer.isOverfull { endForEvents() }
     }
 
     /// More events wait for the delegate than a sound load ever has.
@@ -43,32 +43,32 @@ extension LoadTask {
     }
 
     /// As ``tell(_:)``, for a load inside: it comes at any time, also between two pieces of data for which the gate is kept.
-    func tellFromInside(_ event: DelegateEvent) {
-        gate.share()
-        if gate.enter() {
+    func notifyDelegateOfNestedLoad(_ event: DelegateEvent) {
+        delegateSerializer.share()
+        if delegateSerializer.tryAcquire() {
             perform(event)
-            leaveGate()
-        } else if gate.putOff(event) {
-            leaveGate()
-        } else if gate.isOverfull {
+            releaseDelegate()
+        } else if delegateSerializer.deferEvent(event) {
+            releaseDelegate()
+        } else if delegateSerializer.isOverfull {
             endForEvents()
-        } else if gate.isKept, !attemptHandsGateOver {
-            handGateOver()
+        } else if delegateSerializer.isRetained, !handlerLoadYieldsDelegate {
+            yieldDelegate()
         }
     }
 
     /// Tells what waits behind the gate that a run of data kept. Only while none of its events is with the delegate.
-    func handGateOver() {
-        if gate.stopKeeping() { leaveGate() }
+    func yieldDelegate() {
+        if delegateSerializer.endRetention() { releaseDelegate() }
     }
 
-    func leaveGate() {
-        gate.leave { perform($0) }
+    func releaseDelegate() {
+        delegateSerializer.release { perform($0) }
     }
 
     /// The load is over, and a suspension keeps that from the delegate: who cancels then wants no more than the end.
     func cancelWaitingEnd(_ error: LoadError) {
-        if gate.cancelWaitingEnd(error) { leaveGate() }
+        if delegateSerializer.cancelWaitingEnd(error) { releaseDelegate() }
         (delegate as? any EventHoldingDelegate)?.taskWasCancelled(self, error)
     }
 
@@ -87,17 +87,17 @@ extension LoadTask {
     }
 
     /// As ``tell(_:)`` of the end: the one event that each load has.
-    func tellEnd(_ error: LoadError?) {
-        guard enterGate(or: .end(error)) else { return }
+    func notifyDelegateOfEnd(_ error: LoadError?) {
+        guard acquireDelegate(or: .end(error)) else { return }
         closeGate()
         delegate.loadTask(self, didEndWith: error)
-        leaveGate()
+        releaseDelegate()
     }
 
     /// Behind the gate: the end is told next.
     private func closeGate() {
         _ = endInnerLoads(around: self)
-        gate.close()
+        delegateSerializer.close()
     }
 
     // MARK: Loads inside

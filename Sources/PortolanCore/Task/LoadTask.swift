@@ -19,10 +19,10 @@ public final class LoadTask: Sendable {
     public weak let parent: LoadTask?
     /// The thread that waits for it, where there is one.
     private let waiter: LoadWaiter?
-    private let machine: Mutex<LoadTaskMachine>
+    private let machine: Mutex<LoadTaskState>
     let timer: LoadTimer
     let counts = LoadCounts()
-    let gate = DelegateGate()
+    let delegateSerializer = DelegateSerializer()
     /// The loads inside this one, at any depth, of which its delegate has heard the beginning and not the end; only changed behind the gate.
     let innerLoads = Mutex<[LoadTask]>([])
     private let openQuestions = Atomic(0)
@@ -41,7 +41,7 @@ public final class LoadTask: Sendable {
         self.bodyLimit = bodyLimit
         self.parent = parent
         self.waiter = waiter
-        machine = Mutex(LoadTaskMachine(request: request))
+        machine = Mutex(LoadTaskState(request: request))
         var defaults = loader.configuration.timeouts
         // The outer load's limit on the whole holds for what lies inside, too; a second one of the same length would only race it.
         if parent != nil { defaults.total = nil }
@@ -50,8 +50,8 @@ public final class LoadTask: Sendable {
 
     /// Nobody can resume it any more: where it was suspended, its load is stopped. The delegate can't be told: there is no task to name.
     deinit {
-        guard let (children, attempt) = machine.withLock({ $0.isToStart ? nil : $0.ended() }) else { return }
-        attempt?.abandon()
+        guard let (children, handlerLoad) = machine.withLock({ $0.isToStart ? nil : $0.ended() }) else { return }
+        handlerLoad?.abandon()
         timer.stop()
         let queuedCount = queueWaits.withLock { $0.end() }
         if queuedCount > 0 { parent?.countQueued(-queuedCount) }
@@ -92,11 +92,11 @@ public final class LoadTask: Sendable {
     /// delegate takes.
     public func resume() {
         if !start() {
-            noteActivity()
-            let (attempt, putOff) = machine.withLock { ($0.unsuspend(self), gate.release()) }
-            attempt?.resumeLoad()
-            if putOff.enters { leaveGate() }
-            if !putOff.hasDeliveries { readMore() }
+            resetIdleTimer()
+            let (handlerLoad, deferred) = machine.withLock { ($0.unsuspend(self), delegateSerializer.endSuspension()) }
+            handlerLoad?.resumeLoad()
+            if deferred.enters { releaseDelegate() }
+            if !deferred.hasDeliveries { readMore() }
             (delegate as? any EventHoldingDelegate)?.taskWasResumed(self)
         }
     }
@@ -122,16 +122,16 @@ public final class LoadTask: Sendable {
     /// - Parameter count: what ``resumeCount`` was when the reason to suspend arose.
     func suspend(unlessResumedSince count: Int?) {
         machine.withLock { machine in
-            if machine.suspend(unlessResumedSince: count) { gate.hold() }
+            if machine.suspend(unlessResumedSince: count) { delegateSerializer.beginSuspension() }
         }
     }
 
     /// - Returns: the clients behind each attempt, where the first is to be launched.
-    private func start(_ machine: inout LoadTaskMachine) -> (any ProtocolClient)? {
+    private func start(_ machine: inout LoadTaskState) -> (any ProtocolClient)? {
         guard machine.isToStart else { return nil }
         let chain = makeChain()
         machine.start(self, chain: chain)
-        _ = gate.release()  // before its start there is nothing to hold back
+        _ = delegateSerializer.endSuspension()  // before its start there is nothing to hold back
         return chain
     }
 
@@ -143,12 +143,12 @@ public final class LoadTask: Sendable {
     // MARK: Attempts
 
     private func makeChain() -> any ProtocolClient {
-        let client = TaskClient(task: self)
-        let authentication = AuthenticationStage(director: self, next: client)
-        return RedirectStage(policy: loader.configuration.redirects, director: self, next: authentication)
+        let client = DelegateClient(task: self)
+        let authentication = AuthenticationStage(control: self, next: client)
+        return RedirectStage(policy: loader.configuration.redirects, control: self, next: authentication)
     }
 
-    private typealias Failed = [(deferred: DeferredHandlers, error: LoadError)]
+    private typealias Failed = [(deferred: LazyHandlers, error: LoadError)]
 
     /// - Parameters:
     ///   - chain: the clients behind each attempt.
@@ -164,15 +164,15 @@ public final class LoadTask: Sendable {
             } catch {
                 return end(with: error)
             }
-            upcoming = machine.withLock { $0.launched() }
+            upcoming = machine.withLock { $0.takeSuccessor() }
             failed = []
         }
     }
 
     /// Launches when the handlers have been made; until then no attempt runs, and the task can be ended at any time.
-    private func launch(_ request: Request, _ chain: any ProtocolClient, after deferred: DeferredHandlers, failed: Failed) {
+    private func launch(_ request: Request, _ chain: any ProtocolClient, after deferred: LazyHandlers, failed: Failed) {
         deferred.resolve { [self] outcome in
-            noteActivity()
+            resetIdleTimer()
             switch outcome {
             case .success: launch(request, chain, failed: failed)
             case .failure(let error):
@@ -185,13 +185,13 @@ public final class LoadTask: Sendable {
     /// Starts a load of `request` by the handler that takes it.
     private func start(_ request: Request, with entry: RegisteredHandler, _ chain: any ProtocolClient) {
         let canonical = entry.handler.canonicalRequest(for: request)
-        let attempt = Attempt(
+        let handlerLoad = HandlerLoad(
             handler: entry.handler.identifier, traits: entry.handler.traits, request: canonical, offersCached: false,
             interimLimit: loader.configuration.interimResponseLimit, next: chain,
-            observer: AttemptRecord(entry: entry, loader: loader, task: self))
-        guard machine.withLock({ $0.begin(attempt, for: canonical) }) else { return entry.endLoad() }
-        let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: attempt)
-        attempt.start(load, isAwaited: waiter?.isCurrent == true)
+            observer: HandlerLoadRecord(entry: entry, loader: loader, task: self))
+        guard machine.withLock({ $0.begin(handlerLoad, for: canonical) }) else { return entry.endLoad() }
+        let load = entry.handler.makeLoad(for: canonical, cachedResponse: nil, client: handlerLoad)
+        handlerLoad.start(load, isAwaited: waiter?.isCurrent == true)
     }
 
     /// Starts the task and sleeps until it has ended, and does its work meanwhile where it can. In the thread of its waiter.
@@ -203,7 +203,7 @@ public final class LoadTask: Sendable {
         let isSafe = originalRequest.method.isSafe
         if isSafe { resume() }
         guard !waiter.isOver else { return }
-        guard !SleeplessThreads.includeCurrent else {
+        guard !NonBlockingThreads.includeCurrent else {
             throw LoadError(
                 .noResources,
                 message:
@@ -213,36 +213,36 @@ public final class LoadTask: Sendable {
         try LoadWorker.waiting { () throws(LoadError) in
             if !isSafe { resume() }
             while !waiter.isOver {
-                if machine.withLock({ $0.attempt })?.carryOn(for: waiter) != true { try waiter.wait() }
+                if machine.withLock({ $0.handlerLoad })?.carryOn(for: waiter) != true { try waiter.wait() }
             }
         }
     }
 
     /// The reader has room again.
     func readMore() {
-        noteActivity()
-        machine.withLock { $0.attempt }?.resume()
+        resetIdleTimer()
+        machine.withLock { $0.handlerLoad }?.resume()
         machine.withLock { $0.keepWhileRunning(self) }
     }
 
     /// The attempt has stopped delivering until the reader has room.
-    fileprivate func attemptPaused() {
+    fileprivate func handlerLoadPaused() {
         machine.withLock { $0.keepWhileRunning(self) }
     }
 
     /// Whether whoever delivers an event just now hands the gate over, where a run of data keeps it: the attempt, or the end that is coming.
-    var attemptHandsGateOver: Bool { machine.withLock { $0.attempt }?.handsGateOver() ?? true }
+    var handlerLoadYieldsDelegate: Bool { machine.withLock { $0.handlerLoad }?.yieldsDelegate() ?? true }
 
     /// Whether the caller wants nothing delivered; unlike ``state``, also after the handler's part has ended.
     var isSuspended: Bool { machine.withLock { $0.isSuspended } }
 
     /// Why nothing comes, where the running load knows.
-    var stallReason: String? { queueWait?.reason ?? machine.withLock { $0.attempt }?.stallReason }
+    var stallReason: String? { queueWait?.reason ?? machine.withLock { $0.handlerLoad }?.stallReason }
 
     /// Whether it is the caller who keeps the load from going on.
     var isWaitingForCaller: Bool {
         openQuestions.load(ordering: .relaxed) > 0
-            || machine.withLock { $0.isSuspended || $0.attempt?.isPaused == true }
+            || machine.withLock { $0.isSuspended || $0.handlerLoad?.isPaused == true }
     }
 
     // MARK: Queues
@@ -259,16 +259,16 @@ public final class LoadTask: Sendable {
     /// Whether this load, or one inside it, waits in a queue.
     var isQueued: Bool { queuedCount.load(ordering: .relaxed) > 0 }
 
-    func enterQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier) {
+    func enterQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) {
         let time = timer.preciseNow
-        guard queueWaits.withLock({ $0.enter(attempt, wait, at: time) }) else { return }
+        guard queueWaits.withLock({ $0.enter(handlerLoad, wait, at: time) }) else { return }
         countQueued(1)
         timer.deadlineChanged(self)
     }
 
     /// A deadline that is no longer kept brings the timer to look at the next one.
-    func leaveQueue(_ attempt: ObjectIdentifier, mayReturn: Bool) {
-        if queueWaits.withLock({ $0.leave(attempt, mayReturn: mayReturn) }) { countQueued(-1) }
+    func leaveQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) {
+        if queueWaits.withLock({ $0.leave(handlerLoad, mayReturn: mayReturn) }) { countQueued(-1) }
     }
 
     private func leaveQueues() {
@@ -278,15 +278,15 @@ public final class LoadTask: Sendable {
 
     private func countQueued(_ change: Int) {
         queuedCount.add(change, ordering: .relaxed)
-        timer.noteActivity()
+        timer.resetIdleTimer()
         parent?.countQueued(change)
     }
 
     // MARK: Events that concern the task itself
 
-    func noteActivity() {
-        timer.noteActivity()
-        parent?.noteActivity()
+    func resetIdleTimer() {
+        timer.resetIdleTimer()
+        parent?.resetIdleTimer()
     }
 
     func note(_ change: (inout LoadMetrics, Duration) -> Void) {
@@ -294,55 +294,55 @@ public final class LoadTask: Sendable {
         machine.withLock { change(&$0.metrics, time) }
     }
 
-    /// As ``noteActivity()`` and ``note(_:)``, with one look at the clock.
-    func noteActivity(_ change: (inout LoadMetrics, Duration) -> Void) {
+    /// As ``resetIdleTimer()`` and ``note(_:)``, with one look at the clock.
+    func resetIdleTimer(_ change: (inout LoadMetrics, Duration) -> Void) {
         let time = timer.timedActivity()
-        parent?.noteActivity()
+        parent?.resetIdleTimer()
         machine.withLock { change(&$0.metrics, time) }
     }
 
     /// The end has come; the delegate hears it once.
     func ended(with error: LoadError?) {
-        guard let (children, attempt) = machine.withLock({ $0.ended() }) else { return }
-        attempt?.abandon()
+        guard let (children, handlerLoad) = machine.withLock({ $0.ended() }) else { return }
+        handlerLoad?.abandon()
         note { $0.end = $1 }
         leaveQueues()
         timer.stop()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
-        tellEnd(error)
+        notifyDelegateOfEnd(error)
     }
 }
 
-extension LoadTask: LoadDirector {
-    package func follow(_ request: Request, wasPutOff: Bool) {
+extension LoadTask: LoadTaskControl {
+    package func follow(_ request: Request, wasDeferred: Bool) {
         var request = request
-        (request.marks, request.nestingDepth) = (originalRequest.marks, originalRequest.nestingDepth)
+        (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
         for child in machine.withLock({ $0.takeChildren() }) { child.stopLoading() }
-        let (attempt, chain) = machine.withLock { machine in (machine.attempt, machine.follow(request) ? machine.chain : nil) }
-        if wasPutOff { attempt?.takeRedirect() }
+        let (handlerLoad, chain) = machine.withLock { machine in (machine.handlerLoad, machine.follow(request) ? machine.chain : nil) }
+        if wasDeferred { handlerLoad?.takeRedirect() }
         if let chain { launch(request, chain) }
     }
 
     package func ask(_ proposed: Request, _ response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void) {
-        tell(.redirect(proposed, response, decide))
+        notifyDelegate(.redirect(proposed, response, decide))
     }
 
     package func declineRedirect() {
-        noteActivity()
-        machine.withLock { $0.attempt }?.declineRedirect()
+        resetIdleTimer()
+        machine.withLock { $0.handlerLoad }?.declineRedirect()
     }
 
-    package func callerIsAsked(_ isAsked: Bool) {
+    package func isAwaitingCaller(_ isAsked: Bool) {
         openQuestions.add(isAsked ? 1 : -1, ordering: .relaxed)
-        timer.noteActivity()
-        parent?.callerIsAsked(isAsked)
+        timer.resetIdleTimer()
+        parent?.isAwaitingCaller(isAsked)
     }
 
     package func end(with error: LoadError) {
         switch machine.withLock({ $0.end() }) {
         case .nothing: if error.code == .cancelled { cancelWaitingEnd(error) }
-        case .through(let attempt): if !attempt.end(with: error) { ended(with: error) }
+        case .through(let handlerLoad): if !handlerLoad.end(with: error) { ended(with: error) }
         case .direct: ended(with: error)
         }
     }
@@ -370,7 +370,7 @@ extension LoadTask {
                 client: client)
         }
         // NEST-01
-        inner.marks = marks(of: outer, and: request)
+        inner.visitedHandlers = visitedHandlers(of: outer, and: request)
         let load = NestedLoad(inner, outer: self, client: client)
         guard machine.withLock({ $0.adopt(load) }) else {
             return FailedLoad(LoadError(.cancelled, message: "the load around \(request.url.shortDescription) has ended"), client: client)
@@ -378,18 +378,20 @@ extension LoadTask {
         return load
     }
 
-    func makeNextLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+    func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
         var next = request
-        (next.marks, next.nestingDepth) = (marks(of: currentRequest, and: request), nestingDepth)
-        return NextLoad(next, of: self, client: client)
+        (next.visitedHandlers, next.nestingDepth) = (visitedHandlers(of: currentRequest, and: request), nestingDepth)
+        return NextHandlerLoad(next, of: self, client: client)
     }
 
     /// Of a request that is made on behalf of `outer`: its marks, that of its handler, and those of the handlers between that and whoever asks.
-    private func marks(of outer: Request, and request: Request) -> [RequestMark] {
-        var marks = outer.marks
-        if let handler = machine.withLock({ $0.attempt })?.handler { marks.append(RequestMark(handler: handler, url: outer.url)) }
-        for mark in request.marks where !marks.contains(mark) { marks.append(mark) }
-        return marks
+    private func visitedHandlers(of outer: Request, and request: Request) -> [LoopGuard] {
+        var visitedHandlers = outer.visitedHandlers
+        if let handler = machine.withLock({ $0.handlerLoad })?.handler {
+            visitedHandlers.append(LoopGuard(handler: handler, url: outer.url))
+        }
+        for mark in request.visitedHandlers where !visitedHandlers.contains(mark) { visitedHandlers.append(mark) }
+        return visitedHandlers
     }
 
     func release(_ child: LoadTask) {
@@ -398,24 +400,24 @@ extension LoadTask {
 }
 
 /// Whose load an attempt is, for the registry's count, the loader's log and the delegate's gate.
-private struct AttemptRecord: AttemptObserver {
+private struct HandlerLoadRecord: HandlerLoadObserver {
     let entry: RegisteredHandler
     let loader: Loader
     weak let task: LoadTask?
 
-    func attemptObserved(breachOf rule: ContractRule, by handler: String, isFirst: Bool) {
-        loader.report(breachOf: rule, by: handler, logging: isFirst)
+    func handlerLoadObserved(violationOf rule: ContractRule, by handler: String, isFirst: Bool) {
+        loader.report(violationOf: rule, by: handler, logging: isFirst)
     }
 
-    func attemptRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
+    func handlerLoadRepeated(_ counts: [ContractRule: Int], by handler: String) { loader.report(repeated: counts, by: handler) }
 
-    func attemptOwedGate() { task?.handGateOver() }
+    func handlerLoadOwesDelegate() { task?.yieldDelegate() }
 
-    func attemptPaused() { task?.attemptPaused() }
+    func handlerLoadPaused() { task?.handlerLoadPaused() }
 
-    func attemptEnded() { entry.endLoad() }
+    func handlerLoadEnded() { entry.endLoad() }
 
-    func attemptEnteredQueue(_ wait: QueueWait, _ attempt: ObjectIdentifier) { task?.enterQueue(wait, attempt) }
+    func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier) { task?.enterQueue(wait, handlerLoad) }
 
-    func attemptLeftQueue(_ attempt: ObjectIdentifier, mayReturn: Bool) { task?.leaveQueue(attempt, mayReturn: mayReturn) }
+    func handlerLoadLeftQueue(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) { task?.leaveQueue(handlerLoad, mayReturn: mayReturn) }
 }

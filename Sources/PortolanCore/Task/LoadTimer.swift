@@ -14,7 +14,7 @@ struct LoadTimer: ~Copyable, Sendable {
 
     enum Alarm {
         case unset
-        case set(LoadAlarm)
+        case set(ScheduledTimer)
         /// For good.
         case stopped
     }
@@ -30,7 +30,7 @@ struct LoadTimer: ~Copyable, Sendable {
         return start == Self.notStarted ? .zero : .nanoseconds(clock.preciseNanosecondsNow &- start)
     }
 
-    /// As ``elapsed`` and ``noteActivity()``, with one look at the clock.
+    /// As ``elapsed`` and ``resetIdleTimer()``, with one look at the clock.
     func timedActivity() -> Duration {
         let now = clock.preciseNanosecondsNow
         lastActivity.store(now, ordering: .relaxed)
@@ -45,7 +45,7 @@ struct LoadTimer: ~Copyable, Sendable {
         arm(task)
     }
 
-    func noteActivity() {
+    func resetIdleTimer() {
         guard timeouts.idle != nil else { return }
         lastActivity.store(clock.nanosecondsNow, ordering: .relaxed)
     }
@@ -73,10 +73,10 @@ struct LoadTimer: ~Copyable, Sendable {
 
     /// Sets the alarm to the next deadline; an earlier alarm is called off.
     private func arm(_ task: LoadTask) {
-        let armed = alarm.withLock { current -> (alarm: LoadAlarm, deadline: Duration, previous: Alarm)? in
+        let armed = alarm.withLock { current -> (alarm: ScheduledTimer, deadline: Duration, previous: Alarm)? in
             if case .stopped = current { return nil }
             guard let deadline = nextDeadline(task) else { return nil }
-            let (alarm, previous) = (LoadAlarm { [weak task] in task.map { $0.timer.expire($0) } }, current)
+            let (alarm, previous) = (ScheduledTimer { [weak task] in task.map { $0.timer.expire($0) } }, current)
             current = .set(alarm)
             return (alarm, deadline, previous)
         }

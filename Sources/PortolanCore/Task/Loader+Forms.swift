@@ -29,7 +29,7 @@ extension Loader {
         let (task, collector) = collect(request, delegate, on: .background)
         // Nothing is loaded for a caller who is cancelled already. With a delegate, the end comes from its queue.
         if Task.isCancelled { task.cancel() } else { task.resume() }
-        if let outcome = collector.takeOutcome() { return try outcome.get() }
+        if let outcome = collector.takeResult() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 collector.whenEnded { continuation.resume(returning: $0) }
@@ -119,14 +119,14 @@ extension Loader {
             task.end(with: error)
             throw error
         }
-        guard let outcome = collector.takeOutcome() else { throw LoadError(.unknown, message: "the load ended without an outcome") }
+        guard let outcome = collector.takeResult() else { throw LoadError(.unknown, message: "the load ended without an outcome") }
         return try outcome.get()
     }
 
     private func collect(
         _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waiter: LoadWaiter? = nil
-    ) -> (LoadTask, Collector) {
-        let collector = Collector(delegate: delegate, for: waiter)
+    ) -> (LoadTask, BodyAccumulator) {
+        let collector = BodyAccumulator(delegate: delegate, for: waiter)
         let sink = queued(collector, for: delegate, on: queue)
         return (LoadTask(request, loader: self, delegate: sink, bodyLimit: configuration.collectedBodyLimit, waiter: waiter), collector)
     }

@@ -42,7 +42,7 @@ public final class Loader: Sendable {
         public var logger = Logger(label: "org.portolan.loader")
         /// Hears of each breach of the contract, also of those that came after a load's end and could not fail it. Any thread. The logger
         /// has the first one of each load, and a line with the number of the others when the load is let go.
-        public var breachObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
+        public var violationObserver: (@Sendable (_ rule: ContractRule, _ handler: String) -> Void)?
 
         public init() {}
 
@@ -59,21 +59,21 @@ public final class Loader: Sendable {
     /// The handlers that would be asked for `request`, each with what it answers, up to the one that takes it.
     ///
     /// Handlers that are not made yet are made for it, which opens a plugin's library: the caller waits.
-    public func explain(_ request: Request) -> [Consultation] {
-        var failed: [(DeferredHandlers, LoadError)] = []
+    public func handlerCandidates(for request: Request) -> [HandlerCandidate] {
+        var failed: [(LazyHandlers, LoadError)] = []
         while true {
-            let (asked, needed) = explain(request, failed: failed)
+            let (asked, needed) = handlerCandidates(for: request, failed: failed)
             guard let needed else { return asked }
             do throws(LoadError) { try needed.resolve() } catch { failed.append((needed, error)) }
         }
     }
 
-    private func explain(
-        _ request: Request, failed: [(DeferredHandlers, LoadError)]
-    ) -> (asked: [Consultation], needed: DeferredHandlers?) {
-        let own = handlers.snapshot().explain(request, failed: failed)
+    private func handlerCandidates(
+        for request: Request, failed: [(LazyHandlers, LoadError)]
+    ) -> (asked: [HandlerCandidate], needed: LazyHandlers?) {
+        let own = handlers.snapshot().handlerCandidates(for: request, failed: failed)
         if own.needed != nil || (own.asked.last.map { $0.refusal == nil } ?? false) { return own }
-        let shared = sharedHandlers.snapshot().explain(request, failed: failed)
+        let shared = sharedHandlers.snapshot().handlerCandidates(for: request, failed: failed)
         return (own.asked + shared.asked, shared.needed)
     }
 
@@ -82,14 +82,14 @@ public final class Loader: Sendable {
     /// - Parameter failed: those that could not be made, and why.
     /// - Throws: why the first of those failed where nobody else takes the request; ``LoadError/Code/notOffered`` for ``CachePolicy/onlyCached``,
     ///   for which no load is made, until there is a cache.
-    func find(_ request: Request, failed: [(deferred: DeferredHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.Finding {
+    func find(_ request: Request, failed: [(deferred: LazyHandlers, error: LoadError)]) throws(LoadError) -> RegistryIndex.Finding {
         guard request.cachePolicy != .onlyCached else {
             throw LoadError(
                 .notOffered,
                 message: "\(request.url.shortDescription) was to come from the cache only, and there is no cache yet; allow loading it")
         }
-        let passing = failed.map(\.deferred)
-        if let finding = handlers.find(request, passing: passing) ?? sharedHandlers.find(request, passing: passing) { return finding }
+        let excluded = failed.map(\.deferred)
+        if let finding = handlers.find(request, excluding: excluded) ?? sharedHandlers.find(request, excluding: excluded) { return finding }
         throw failed.first?.error ?? unsupported(request)
     }
 
@@ -107,9 +107,9 @@ public final class Loader: Sendable {
             let list = known.isEmpty ? "none; register a handler" : Self.list(known)
             return LoadError(.unsupportedScheme, message: "no handler takes '\(scheme):' URLs; known schemes: \(list)")
         }
-        let consultations = explain(request)
-        let asked = consultations.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
-        let remedy = consultations.contains { $0.refusal == .ownRequest } ? "; let it open another URL inside" : ""
+        let candidates = handlerCandidates(for: request)
+        let asked = candidates.map { "\($0.handler) \($0.refusal?.reason ?? "takes it")" }.joined(separator: ", ")
+        let remedy = candidates.contains { $0.refusal == .ownRequest } ? "; let it open another URL inside" : ""
         return LoadError(
             .unsupportedScheme,
             message:
@@ -118,16 +118,16 @@ public final class Loader: Sendable {
     }
 
     /// As a warning once: requests that need the same handlers may come by the thousand.
-    func report(_ error: LoadError, of deferred: DeferredHandlers) {
+    func report(_ error: LoadError, of deferred: LazyHandlers) {
         let level: Logger.Level = deferred.isNews(error) ? .warning : .debug
         configuration.logger.log(level: level, "\(error.message)", metadata: ["handler": "\(deferred.source.identifier)"])
     }
 
-    func report(breachOf rule: ContractRule, by handler: String, logging isLogged: Bool) {
+    func report(violationOf rule: ContractRule, by handler: String, logging isLogged: Bool) {
         if isLogged {
             configuration.logger.warning("contract broken: \(rule.sentence)", metadata: ["rule": "\(rule.id)", "handler": "\(handler)"])
         }
-        configuration.breachObserver?(rule, handler)
+        configuration.violationObserver?(rule, handler)
     }
 
     /// - Parameter counts: how often a load broke each rule after its first breach.

@@ -26,7 +26,7 @@ final class NestedLoad: ProtocolLoad {
 
     func startLoading() {
         guard pass(from: .made, to: .starting) else { return }
-        task.outermost.tellFromInside(.innerBegan(task))
+        task.outermost.notifyDelegateOfNestedLoad(.innerBegan(task))
         // It may have been stopped meanwhile.
         if pass(from: .starting, to: .started) { task.resume() } else { task.cancel() }
     }
@@ -62,7 +62,7 @@ private final class NestedRelay: LoadDelegate {
     }
 
     /// A client that has had enough hears no end.
-    private func heed(_ flow: Flow) -> Flow {
+    private func handle(_ flow: Flow) -> Flow {
         if flow == .stopped { stop() }
         return flow
     }
@@ -70,11 +70,11 @@ private final class NestedRelay: LoadDelegate {
     private var listens: Bool { !isStopped.load(ordering: .acquiring) }
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        listens ? heed(client.didReceive(response, storage: .notAllowed)) : .stopped
+        listens ? handle(client.didReceive(response, storage: .notAllowed)) : .stopped
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-        listens ? heed(client.didLoad(bytes)) : .stopped
+        listens ? handle(client.didLoad(bytes)) : .stopped
     }
 
     func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {
@@ -91,22 +91,22 @@ private final class NestedRelay: LoadDelegate {
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
     ) {
         guard listens, let outer else { return decide(.deliver) }
-        outer.outermost.tellFromInside(.redirect(request, response, decide))
+        outer.outermost.notifyDelegateOfNestedLoad(.redirect(request, response, decide))
     }
 
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
         guard listens, let outer else { return challenge.answer(.cancel) }
-        outer.outermost.tellFromInside(.challenge(challenge))
+        outer.outermost.notifyDelegateOfNestedLoad(.challenge(challenge))
     }
 
     func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
         guard listens else { return }
-        outer?.outermost.tellFromInside(.challengeWithdrawn(challenge))
+        outer?.outermost.notifyDelegateOfNestedLoad(.challengeWithdrawn(challenge))
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         outer?.release(task)
-        outer?.outermost.tellFromInside(.innerEnded(task, error))
+        outer?.outermost.notifyDelegateOfNestedLoad(.innerEnded(task, error))
         guard listens else { return }
         if let error { client.didFail(with: error) } else { client.didFinishLoading() }
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a task waits for in queues: one wait for each of its attempts, of which there may be several (``ProtocolClient/makeNextLoad(for:client:)``).
+/// What a task waits for in queues: one wait for each of its attempts, of which there may be several (``ProtocolClient/makeLoadByNextHandler(for:client:)``).
 struct QueueWaits {
     private struct Entry {
-        let attempt: ObjectIdentifier
+        let handlerLoad: ObjectIdentifier
         var wait: QueueWait
         /// When the wait is over, whatever happens; `nil`: without a limit.
         let deadline: Duration?
@@ -28,10 +28,10 @@ struct QueueWaits {
     /// An attempt that comes back keeps the deadline of its first entry.
     ///
     /// - Returns: whether the attempt did not wait before.
-    mutating func enter(_ attempt: ObjectIdentifier, _ wait: QueueWait, at time: Duration) -> Bool {
+    mutating func enter(_ handlerLoad: ObjectIdentifier, _ wait: QueueWait, at time: Duration) -> Bool {
         guard !isOver else { return false }
-        guard let index = entries.firstIndex(where: { $0.attempt == attempt }) else {
-            entries.append(Entry(attempt: attempt, wait: wait, deadline: wait.limit.map { time + $0 }))
+        guard let index = entries.firstIndex(where: { $0.handlerLoad == handlerLoad }) else {
+            entries.append(Entry(handlerLoad: handlerLoad, wait: wait, deadline: wait.limit.map { time + $0 }))
             return true
         }
         defer { entries[index].isInQueue = true }
@@ -41,8 +41,8 @@ struct QueueWaits {
 
     /// - Parameter mayReturn: whether the attempt may come back to the same wait.
     /// - Returns: whether the attempt waited before.
-    mutating func leave(_ attempt: ObjectIdentifier, mayReturn: Bool) -> Bool {
-        guard let index = entries.firstIndex(where: { $0.attempt == attempt }) else { return false }
+    mutating func leave(_ handlerLoad: ObjectIdentifier, mayReturn: Bool) -> Bool {
+        guard let index = entries.firstIndex(where: { $0.handlerLoad == handlerLoad }) else { return false }
         let wasInQueue = entries[index].isInQueue
         if mayReturn { entries[index].isInQueue = false } else { entries.remove(at: index) }
         return wasInQueue

@@ -6,14 +6,14 @@
     import Musl
 #endif
 
-/// What a thread of a ``LoadThreads`` knows of itself. Only that thread uses it.
+/// What a thread of a ``LoadThreadPool`` knows of itself. Only that thread uses it.
 @safe
 final class LoadWorker {
-    private let pool: LoadThreads
+    private let pool: LoadThreadPool
     /// Whether the job that runs has a place within the pool's limit.
     var hasPlace = false
 
-    init(of pool: LoadThreads) { self.pool = pool }
+    init(of pool: LoadThreadPool) { self.pool = pool }
 
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()

@@ -5,13 +5,13 @@ public final class SystemClock: LoadClock {
     public static let shared = SystemClock()
 
     private struct State {
-        var alarms = AlarmQueue()
+        var alarms = TimerQueue()
         var hasThread = false
     }
 
-    private let monitor = Monitor(State())
+    private let monitor = ConditionLock(State())
     /// What an alarm does may take its time, which is not to be that of the alarms after it.
-    private let threads = LoadThreads(limit: 64)
+    private let threads = LoadThreadPool(limit: 64)
 
     /// Another one than ``shared`` is for tests: its thread stays as long as the process.
     package init() {}
@@ -20,7 +20,7 @@ public final class SystemClock: LoadClock {
     public var nanosecondsNow: Int64 { MonotonicTime.coarseNanoseconds }
     public var preciseNanosecondsNow: Int64 { MonotonicTime.nanoseconds }
 
-    public func schedule(_ alarm: LoadAlarm, at deadline: Duration) {
+    public func schedule(_ alarm: ScheduledTimer, at deadline: Duration) {
         let (needsThread, isNext) = monitor.withLock { state in
             let isNext = state.alarms.nextDeadline.map { deadline < $0 } ?? true
             state.alarms.insert(alarm, at: deadline)
@@ -29,7 +29,7 @@ public final class SystemClock: LoadClock {
         }
         guard needsThread else {
             // The thread sleeps until the next deadline: only an earlier one is worth waking it.
-            if isNext { monitor.signalling { _ in } }
+            if isNext { monitor.withLockBroadcasting { _ in } }
             return
         }
         do throws(LoadError) {
@@ -40,7 +40,7 @@ public final class SystemClock: LoadClock {
         }
     }
 
-    private func fire(_ alarm: LoadAlarm) {
+    private func fire(_ alarm: ScheduledTimer) {
         do throws(LoadError) {
             try threads.run(isNested: true) { alarm.fire() }
         } catch {

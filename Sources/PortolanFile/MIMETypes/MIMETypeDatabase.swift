@@ -29,7 +29,7 @@ public final class MIMETypeDatabase: Sendable {
     private let dataFolders: [String]
     private let mimeTypesFile: String?
     /// A monitor and no `Mutex`, because files are read under its lock: of two loads that need a table at once, one waits for the other's reading.
-    private let tables = Monitor(Tables())
+    private let tables = ConditionLock(Tables())
 
     /// - Parameters:
     ///   - dataFolders: where `mime/globs2` is looked for, the most important folder first; `nil`: where the environment says.

@@ -22,7 +22,7 @@ final class HTTPConnector: Connector {
     }
 
     func connect(
-        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionWaiter,
+        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionRequester,
         completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
     ) -> any ConnectionAttempt {
         connector.attempt(to: key.endpoint(allowsHTTP2: configuration.allowsHTTP2), for: owner) { [weak owner] step in

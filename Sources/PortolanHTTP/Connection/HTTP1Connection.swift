@@ -21,14 +21,14 @@ final class HTTP1Connection {
     private let key: ConnectionKey
     private let expectation: ExpectationPolicy
     private weak var pool: ConnectionPool?
-    private(set) var transport: (any ByteTransport)?
+    private(set) var transport: (any ByteConnection)?
     /// What is the same for each exchange's report.
     private let base: TransferReport
     let trust: ServerTrust?
 
     // The exchange.
-    private var exchange: (any Exchange)?
-    private var reader: AnswerReader
+    private var transaction: (any HTTPTransaction)?
+    private var reader: ResponseParser
     private var sending = Sending.done
     /// Whether the request says that it is the last one on the connection; what the answer says of that, the reader knows.
     private var isLast = false
@@ -45,9 +45,9 @@ final class HTTP1Connection {
     private var failure: SocketError?
     private(set) var idleSince: UInt64?
     /// Bytes that came and were not looked at yet, because the exchange is paused or a call from inside it brought them.
-    private var held = KeptBytes()
+    private var held = ByteBuffer()
     private var isReading = false
-    private var timer: LoadAlarm?
+    private var timer: ScheduledTimer?
 
     private enum Sending {
         case done
@@ -63,11 +63,11 @@ final class HTTP1Connection {
         expectation = configuration.expectation
         base = report
         self.trust = trust
-        reader = AnswerReader(limits: configuration.limits)
+        reader = ResponseParser(limits: configuration.limits)
     }
 
     /// From now on the connection is the pool's, and `transport` is its own.
-    func join(_ pool: ConnectionPool, over transport: any ByteTransport) {
+    func join(_ pool: ConnectionPool, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
         idleSince = transport.loop.now
@@ -78,9 +78,9 @@ final class HTTP1Connection {
 
 // MARK: From the pool and the load
 
-extension HTTP1Connection: PooledConnection, ExchangeCarrier {
+extension HTTP1Connection: PooledConnection, HTTPStream {
     var room: Int {
-        guard exchange == nil, idleSince != nil, !isClosing, let transport else { return 0 }
+        guard transaction == nil, idleSince != nil, !isClosing, let transport else { return 0 }
         return transport.isWatched || transport.isAlive ? 1 : 0
     }
 
@@ -97,20 +97,20 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
         return report
     }
 
-    func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier {
-        self.exchange = exchange
+    func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream {
+        self.transaction = transaction
         idleSince = nil
         exchangeCount += 1
         (sentBytes, receivedBytes, discarded) = (0, 0, 0)
         isPaused = false
-        let outgoing = exchange.outgoing
-        isLast = outgoing.closes
-        reader.begin(outgoing.method)
+        let preparedRequest = transaction.preparedRequest
+        isLast = preparedRequest.closes
+        reader.begin(preparedRequest.method)
         return self
     }
 
     func start() {
-        if let exchange { sendHead(exchange.outgoing) }
+        if let transaction { sendHead(transaction.preparedRequest) }
     }
 
     func resumeReading() {
@@ -120,17 +120,17 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
         if !isPaused { transport?.resume() }
     }
 
-    func resumeReading(_ exchange: any Exchange) {
-        if self.exchange === exchange { resumeReading() }
+    func resumeReading(_ transaction: any HTTPTransaction) {
+        if self.transaction === transaction { resumeReading() }
     }
 
-    func cancel(_ exchange: any Exchange) {
-        if self.exchange === exchange { cancel() }
+    func cancel(_ transaction: any HTTPTransaction) {
+        if self.transaction === transaction { cancel() }
     }
 
     func cancel() {
-        guard exchange != nil else { return }
-        exchange = nil
+        guard transaction != nil else { return }
+        transaction = nil
         stopTimer()
         if !isReading { discardRest() }
     }
@@ -166,19 +166,19 @@ extension HTTP1Connection: PooledConnection, ExchangeCarrier {
 // MARK: Sending
 
 extension HTTP1Connection {
-    private func sendHead(_ outgoing: OutgoingRequest) {
+    private func sendHead(_ preparedRequest: PreparedRequest) {
         guard let transport else { return fail(LoadError(.connectionLost, message: "the connection to \(key) is closed")) }
         let head: RequestHeadWriter
         do throws(LoadError) {
-            head = try outgoing.http1Head(namingWholeURL: key.usesAbsoluteForm)
+            head = try preparedRequest.http1Head(namingWholeURL: key.usesAbsoluteForm)
         } catch {
             return fail(error)
         }
         let bytes = head.bytes()
         sentBytes += Int64(bytes.count)
-        if outgoing.framing.hasBody {
-            guard outgoing.expectsContinue else {
-                sending = .body(isChunked: outgoing.framing == .chunked)
+        if preparedRequest.framing.hasBody {
+            guard preparedRequest.expectsContinue else {
+                sending = .body(isChunked: preparedRequest.framing == .chunked)
                 transport.write(bytes, hasMore: true)
                 return pump()
             }
@@ -188,15 +188,15 @@ extension HTTP1Connection {
         } else {
             sending = .done
             transport.write(bytes)
-            exchange?.requestIsSent()
+            transaction?.requestIsSent()
         }
     }
 
     /// The body may be sent.
     private func goAhead() {
-        guard case .expecting = sending, let exchange else { return }
+        guard case .expecting = sending, let transaction else { return }
         stopTimer()
-        sending = .body(isChunked: exchange.outgoing.framing == .chunked)
+        sending = .body(isChunked: transaction.preparedRequest.framing == .chunked)
         pump()
     }
 
@@ -204,12 +204,12 @@ extension HTTP1Connection {
     ///
     /// A few pieces at a time: a server that takes them as fast as they come must not keep the loop from the others, nor from its own answer.
     private func pump() {
-        guard let current = exchange, let upload = current.upload, let transport else { return }
+        guard let current = transaction, let upload = current.upload, let transport else { return }
         let loop = transport.loop
         let bound = TurnBound(self)
         var pieces = 0
         // The end takes no room and no time: put off, it could come after the answer.
-        while case .body(let isChunked) = sending, exchange === current, transport.isWritable || upload.isAllRead {
+        while case .body(let isChunked) = sending, transaction === current, transport.isWritable || upload.isAllRead {
             guard pieces < Self.piecesInTurn || upload.isAllRead else { return loop.execute { bound.value.pump() } }
             pieces += 1
             if !isChunked, upload.isFile, !upload.isAllRead {
@@ -222,7 +222,7 @@ extension HTTP1Connection {
             case .bytes(let count): send(count, of: upload, isChunked: isChunked, to: current, transport)
             // What was written with more to come leaves now.
             case .wait: return transport.write([])
-            case .failed(let error): return fail(error, fate: .seen)
+            case .failed(let error): return fail(error, eligibility: .seen)
             case .end:
                 if isChunked { sentBytes += Int64(ChunkHeader.last.count) }
                 sending = .done
@@ -232,7 +232,9 @@ extension HTTP1Connection {
         }
     }
 
-    private func send(_ count: Int, of upload: Upload, isChunked: Bool, to current: any Exchange, _ transport: any ByteTransport) {
+    private func send(
+        _ count: Int, of upload: RequestBodyWriter, isChunked: Bool, to current: any HTTPTransaction, _ transport: any ByteConnection
+    ) {
         sentBytes += Int64(count)
         if isChunked {
             let line = [UInt8](capacity: ChunkHeader.longest) { ChunkHeader.write(count: count, to: &$0) }
@@ -252,7 +254,7 @@ extension HTTP1Connection {
 extension HTTP1Connection {
     private func readHeld() {
         let bytes = held
-        held = KeptBytes()
+        held = ByteBuffer()
         bytes.withBytes { read($0) }
         if isClosed, !isPaused { answerEnds() }
     }
@@ -264,17 +266,17 @@ extension HTTP1Connection {
         while !isPaused, deliverNext(of: bytes, from: &offset) {}
         isReading = false
         if offset < bytes.byteCount {
-            if exchange == nil, idleSince != nil || !isPaused {
+            if transaction == nil, idleSince != nil || !isPaused {
                 // Nobody asked for it: it must not be taken for the next answer.
                 held.removeAll()
                 return close()
             }
-            var first = KeptBytes()
+            var first = ByteBuffer()
             first.append(bytes.extracting(offset...))
             held.withBytes { first.append($0) }
             held = first
         }
-        if exchange == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
+        if transaction == nil, idleSince == nil, timer == nil, !isClosing { discardRest() }
     }
 
     /// - Returns: whether there is more to be had from the input.
@@ -305,7 +307,7 @@ extension HTTP1Connection {
     }
 
     private func receiveInterim(_ head: ResponseHead) {
-        exchange?.didReceiveInterim(head)
+        transaction?.didReceiveInterim(head)
         if head.status == 100 { goAhead() }
     }
 
@@ -315,33 +317,33 @@ extension HTTP1Connection {
             sending = .abandoned
         }
         if case .body = sending, !reader.allowsReuse { sending = .abandoned }
-        heed(exchange?.didReceive(head, bodyLength: length))
+        heed(transaction?.didReceive(head, bodyLength: length))
     }
 
     private func receive(_ bytes: borrowing RawSpan) {
-        guard let exchange else {
+        guard let transaction else {
             discarded += bytes.byteCount
             if discarded > Self.discardLimit { close() }
             return
         }
-        heed(exchange.didLoad(bytes))
+        heed(transaction.didLoad(bytes))
     }
 
     private func heed(_ flow: Flow?) {
         switch flow {
         case .keepGoing, nil: break
-        case .pause where exchange != nil:
+        case .pause where transaction != nil:
             isPaused = true
             transport?.pause()
         case .pause: break
-        case .stopped: exchange = nil
+        case .stopped: transaction = nil
         }
     }
 
     private func end(_ trailers: HTTPFields?, isAtEndOfInput: Bool) {
-        let done = exchange
+        let done = transaction
         let report = report
-        exchange = nil
+        transaction = nil
         stopTimer()
         // Without a pool nobody would ever use it, or close it.
         if isSent, !isLast, reader.allowsReuse, isAtEndOfInput, !isClosed, let pool {
@@ -353,20 +355,20 @@ extension HTTP1Connection {
         done?.didEnd(trailers: trailers, report: report)
     }
 
-    /// - Parameter fate: what is known of the request, where the bytes that came do not tell.
-    private func fail(_ error: LoadError, fate: RequestFate? = nil) {
-        let failed = exchange
+    /// - Parameter eligibility: what is known of the request, where the bytes that came do not tell.
+    private func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
+        let failed = transaction
         let report = report
-        exchange = nil
+        transaction = nil
         stopTimer()
         close()
-        failed?.didFail(error, fate: fate ?? (report.bytesReceived == 0 ? .unanswered : .seen), report: report)
+        failed?.didFail(error, eligibility: eligibility ?? (report.bytesReceived == 0 ? .unanswered : .seen), report: report)
     }
 }
 
 // MARK: From the transport
 
-extension HTTP1Connection: ByteReceiver {
+extension HTTP1Connection: ByteConnectionReceiver {
     func didReceive(_ bytes: borrowing RawSpan) {
         receivedBytes += Int64(bytes.byteCount)
         if isReading || isPaused { held.append(bytes) } else { read(bytes) }
@@ -393,7 +395,7 @@ extension HTTP1Connection: ByteReceiver {
 
     /// The connection is closed, and everything that came over it was looked at.
     private func answerEnds() {
-        guard exchange != nil else { return }
+        guard transaction != nil else { return }
         do throws(ResponseSyntaxError) {
             let isCutOff = reader.endsAtClose && failure != nil
             if try reader.endOfInput(), !isCutOff { return end(nil, isAtEndOfInput: false) }

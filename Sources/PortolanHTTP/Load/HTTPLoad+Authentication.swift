@@ -12,14 +12,14 @@ extension HTTPLoad {
                 protectionSpace: question.space, previousFailureCount: question.failureCount, previousError: question.previousError,
                 failureResponse: refusal
             ) { [self] answer in
-                lane.loop.execute { [self] in heed(answer, to: question) }
+                shard.loop.execute { [self] in heed(answer, to: question) }
             })
     }
 
     private func heed(_ answer: ChallengeAnswer, to question: AuthenticationAttempts.Question) {
         switch state {
         case .deciding, .askedByProxy: break
-        case .created, .waiting, .judging, .exchanging, .awaitingBody, .over: return
+        case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: return
         }
         switch authentication.decide(answer, on: question) {
         case .use(let credential, let side): use(credential, for: side)
@@ -55,7 +55,7 @@ extension HTTPLoad {
         switch state {
         case .deciding(let carrier, let held): deliver(held, from: carrier)
         case .askedByProxy(let error): fail(error.withoutProxyChallenge)
-        case .created, .waiting, .judging, .exchanging, .awaitingBody, .over: break
+        case .created, .waiting, .evaluatingTrust, .exchanging, .awaitingBody, .over: break
         }
     }
 

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-extension HTTPLoad: ConnectionWaiter {
+extension HTTPLoad: ConnectionRequester {
     var isRepeatable: Bool { request.method.isIdempotent && resends.retriesUnanswered }
 
     func didQueue(_ wait: QueueWait) {
@@ -32,8 +32,8 @@ extension HTTPLoad: ConnectionWaiter {
         withdrawQuestion()
         // The client may have stopped the load in that call.
         if case .over = state { return carrier.cancel(self) }
-        guard let trust = connection.trust, trust !== trusted, !trust.wasJudged(by: self) else { return begin(on: carrier) }
-        state = .judging(carrier, trust)
+        guard let trust = connection.trust, trust !== trusted, !trust.wasEvaluated(by: self) else { return begin(on: carrier) }
+        state = .evaluatingTrust(carrier, trust)
         judgements += 1
         let challenge = ServerTrust.question(key.peer, trust.evidence) { [self, judgements] answer in
             onLoop { $0.heed(answer, toJudgement: judgements) }
@@ -42,7 +42,7 @@ extension HTTPLoad: ConnectionWaiter {
         client.didReceive(challenge)
     }
 
-    private func begin(on carrier: any ExchangeCarrier) {
+    private func begin(on carrier: any HTTPStream) {
         state = .exchanging(carrier)
         if carrier.isReused { client.didReach(.reused) }
         if isAwaited { carrier.transport?.promiseCarrier() }
@@ -50,7 +50,7 @@ extension HTTPLoad: ConnectionWaiter {
     }
 
     private func heed(_ answer: ChallengeAnswer, toJudgement number: Int) {
-        guard case .judging(let carrier, let trust) = state, number == judgements else { return }
+        guard case .evaluatingTrust(let carrier, let trust) = state, number == judgements else { return }
         if let refusal = ServerTrust.refusal(answer, verdict: trust.evidence.verdict, peer: key.peer) {
             fail(refusal)
             return carrier.cancel(self)

@@ -5,7 +5,7 @@ import PortolanCore
 import PortolanHTTPSyntax
 import PortolanTransport
 
-extension HTTPLoad: Exchange {
+extension HTTPLoad: HTTPTransaction {
     func didSend(bodyBytes: Int) {
         sentBytes += Int64(bodyBytes)
         client.didSend(bodyBytes: Int64(bodyBytes), total: sentBytes, expected: upload?.length)
@@ -21,7 +21,7 @@ extension HTTPLoad: Exchange {
 
     /// Whether the answer belongs to a request of this load; where it does not, the load fails.
     private func wasAsked() -> Bool {
-        guard case .judging(let carrier, _) = state else { return true }
+        guard case .evaluatingTrust(let carrier, _) = state else { return true }
         withdrawQuestion()
         fail(LoadError(.badResponse, message: "\(key) answered before it was asked"))
         carrier.cancel(self)
@@ -31,15 +31,17 @@ extension HTTPLoad: Exchange {
     func didReceiveInterim(_ head: ResponseHead) {
         guard wasAsked() else { return }
         noteFirstByte()
-        client.didReceiveInterim(Answer(head, from: request.url, bodyLength: nil, type: &lane.lastType).response)
+        client.didReceiveInterim(ReceivedResponse(head, from: request.url, bodyLength: nil, type: &shard.lastType).response)
     }
 
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
         guard wasAsked() else { return .stopped }
         noteFirstByte()
         guard case .exchanging(let carrier) = state else { return .stopped }
-        let answer = Answer(head, from: request.url, bodyLength: length, type: &lane.lastType)
-        if head.status == 417, outgoing.expectsContinue, outgoing.addsExpectation { return retryWithoutExpectation(answer, from: carrier) }
+        let answer = ReceivedResponse(head, from: request.url, bodyLength: length, type: &shard.lastType)
+        if head.status == 417, preparedRequest.expectsContinue, preparedRequest.addsExpectation {
+            return retryWithoutExpectation(answer, from: carrier)
+        }
         if head.status == 401 || head.status == 407, let question = authentication.question(for: head) {
             state = .deciding(carrier, answer)
             ask(question)
@@ -63,7 +65,7 @@ extension HTTPLoad: Exchange {
         return receive(answer)
     }
 
-    private func retryWithoutExpectation(_ answer: Answer, from carrier: any ExchangeCarrier) -> Flow {
+    private func retryWithoutExpectation(_ answer: ReceivedResponse, from carrier: any HTTPStream) -> Flow {
         mayExpect = false
         client.willResend(after: answer.response)
         // The client may have stopped the load in that call.
@@ -74,7 +76,7 @@ extension HTTPLoad: Exchange {
     }
 
     /// The answer is the caller's.
-    private func receive(_ answer: Answer) -> Flow {
+    private func receive(_ answer: ReceivedResponse) -> Flow {
         stage = BodyStages(decoding: configuration.decoding, multipart: configuration.parts).make(
             for: answer.response, isCoded: answer.mayBeDecoded, transferCodings: answer.head.framing.transferCodings, to: request,
             client: client)
@@ -83,7 +85,7 @@ extension HTTPLoad: Exchange {
         return flow
     }
 
-    func deliver(_ answer: Answer, from carrier: any ExchangeCarrier) {
+    func deliver(_ answer: ReceivedResponse, from carrier: any HTTPStream) {
         state = .exchanging(carrier)
         switch receive(answer) {
         case .stopped: carrier.cancel(self)
@@ -106,17 +108,17 @@ extension HTTPLoad: Exchange {
         sink.didFinishLoading()
     }
 
-    func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport) {
-        if case .judging = state { withdrawQuestion() }
+    func didFail(_ error: LoadError, eligibility: RetryEligibility, report: TransferReport) {
+        if case .evaluatingTrust = state { withdrawQuestion() }
         let failure = ResendPolicy.Failure(
-            fate: fate, hasResponse: hasBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
+            eligibility: eligibility, hasResponse: hasBegun, isReused: report.isReused, isIdempotent: request.method.isIdempotent,
             mayUseHTTP1: key.version == nil)
         switch resends.decide(after: failure) {
         case .sendAgain:
             // What else is idle may have ended, too.
-            if case .unanswered = fate { lane.pool?.closeIdle(key) }
-            if case .needsHTTP1 = fate { key.version = .http1 }
-            if case .passedOver = fate { wasPassedOver = true }
+            if case .unanswered = eligibility { shard.pool?.closeIdle(key) }
+            if case .needsHTTP1 = eligibility { key.version = .http1 }
+            if case .notProcessed = eligibility { wasPassedOver = true }
             sendAgain(after: error)
         case .fail:
             client.didTransfer(report)

@@ -14,10 +14,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         /// For a connection.
         case waiting(ConnectionPool.Ticket?)
         /// For the answer whether the server is trusted to which a connection leads.
-        case judging(any ExchangeCarrier, ServerTrust)
-        case exchanging(any ExchangeCarrier)
+        case evaluatingTrust(any HTTPStream, ServerTrust)
+        case exchanging(any HTTPStream)
         /// The head of an answer is here, and it is not decided what becomes of it.
-        case deciding(any ExchangeCarrier, Answer)
+        case deciding(any HTTPStream, ReceivedResponse)
         /// The proxy wants to know who we are before it makes a tunnel; without an answer the load fails with this.
         case askedByProxy(LoadError)
         /// For a body that can be sent again.
@@ -34,16 +34,16 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     }
 
     let client: any ProtocolClient
-    let engine: HTTPEngine
-    let lane: HTTPEngine.Lane
+    let pools: HTTPConnectionPools
+    let shard: HTTPConnectionPools.EventLoopShard
     /// Changes where a credential for the proxy is found.
     var key: ConnectionKey
     /// What is sent; changes where a credential or another body is found.
     var request: Request
     var state = State.created
 
-    private(set) var outgoing: OutgoingRequest
-    private(set) var upload: Upload?
+    private(set) var preparedRequest: PreparedRequest
+    private(set) var upload: RequestBodyWriter?
     var sentBytes: Int64 = 0
     lazy var authentication = AuthenticationAttempts(to: key)
     var resends = ResendPolicy()
@@ -66,23 +66,23 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     /// Between the connection and the client, where the body needs it.
     var stage: (any ResumableStage)?
 
-    init(_ request: Request, client: any ProtocolClient, key: ConnectionKey, engine: HTTPEngine) throws(LoadError) {
+    init(_ request: Request, client: any ProtocolClient, key: ConnectionKey, pools: HTTPConnectionPools) throws(LoadError) {
         self.request = request
         self.client = client
         self.key = key
-        self.engine = engine
-        lane = engine.lane(for: key)
-        outgoing = try OutgoingRequest(request, configuration: engine.configuration)
-        try outgoing.authorize(toProxyOf: key)
+        self.pools = pools
+        shard = pools.shard(for: key)
+        preparedRequest = try PreparedRequest(request, configuration: pools.configuration)
+        try preparedRequest.authorize(toProxyOf: key)
     }
 
-    init(_ request: Request, client: any ProtocolClient, site: Site, engine: HTTPEngine) {
+    init(_ request: Request, client: any ProtocolClient, template: RequestTemplate, pools: HTTPConnectionPools) {
         self.request = request
         self.client = client
-        key = site.key
-        self.engine = engine
-        lane = site.lane
-        outgoing = OutgoingRequest(request, fields: site.fields, lines: site.lines)
+        key = template.key
+        self.pools = pools
+        shard = template.shard
+        preparedRequest = PreparedRequest(request, fields: template.fields, lines: template.lines)
     }
 
     // MARK: From the core, on any thread
@@ -91,10 +91,10 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     func resumeLoading() { onLoop { $0.resume() } }
     func stopLoading() { onLoop { $0.stop() } }
 
-    var configuration: HTTPConfiguration { engine.configuration }
+    var configuration: HTTPConfiguration { pools.configuration }
 
     func onLoop(_ body: @escaping @Sendable (HTTPLoad) -> Void) {
-        let loop = lane.loop
+        let loop = shard.loop
         if loop.isInTurn {
             body(self)
         } else if loop.enter() {
@@ -110,16 +110,16 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     private func begin() {
         guard case .created = state else { return }
         do throws(LoadError) {
-            upload = try request.body.map { body throws(LoadError) in try Upload(body) }
+            upload = try request.body.map { body throws(LoadError) in try RequestBodyWriter(body) }
         } catch {
             return fail(error)
         }
-        lane.loadCount += 1
+        shard.loadCount += 1
         enqueue()
     }
 
     private func enqueue() {
-        guard let pool = lane.pool else { return }
+        guard let pool = shard.pool else { return }
         state = .waiting(nil)
         let ticket = pool.acquire(key, for: self, priority: request.priority, isAhead: wasPassedOver)
         guard let ticket else { return }
@@ -142,7 +142,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         case .deciding(let carrier, let answer): deliver(answer, from: carrier)
         // The answer is complete, and some of it was held back.
         case .over: _ = stage?.resume()
-        case .created, .waiting, .askedByProxy, .judging, .awaitingBody: break
+        case .created, .waiting, .askedByProxy, .evaluatingTrust, .awaitingBody: break
         }
     }
 
@@ -151,8 +151,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         switch state {
         case .waiting(let ticket):
             end()
-            if let ticket { lane.pool?.cancel(ticket) }
-        case .exchanging(let carrier), .deciding(let carrier, _), .judging(let carrier, _):
+            if let ticket { shard.pool?.cancel(ticket) }
+        case .exchanging(let carrier), .deciding(let carrier, _), .evaluatingTrust(let carrier, _):
             end()
             client.didTransfer(carrier.report)
             carrier.cancel(self)
@@ -165,7 +165,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
     func end() {
         switch state {
         case .created, .over: break
-        case .waiting, .judging, .exchanging, .deciding, .askedByProxy, .awaitingBody: lane.loadCount -= 1
+        case .waiting, .evaluatingTrust, .exchanging, .deciding, .askedByProxy, .awaitingBody: shard.loadCount -= 1
         }
         state = .over
         endWait()
@@ -198,7 +198,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
         if request.body?.isRewindable == true { return send() }
         state = .awaitingBody
         client.needsNewBody { [self] body in
-            lane.loop.execute { [self] in
+            shard.loop.execute { [self] in
                 guard case .awaitingBody = state else { return }
                 guard let body else { return fail(.bodyCannotBeSentAgain(to: key, after: error)) }
                 request.body = body
@@ -209,9 +209,9 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
 
     private func send() {
         do throws(LoadError) {
-            outgoing = try OutgoingRequest(request, configuration: configuration, mayExpect: mayExpect)
-            try outgoing.authorize(toProxyOf: key)
-            if upload == nil, let body = request.body { upload = try Upload(body) }
+            preparedRequest = try PreparedRequest(request, configuration: configuration, mayExpect: mayExpect)
+            try preparedRequest.authorize(toProxyOf: key)
+            if upload == nil, let body = request.body { upload = try RequestBodyWriter(body) }
         } catch {
             return fail(error)
         }
@@ -221,7 +221,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because what v
 
 extension HTTPLoad: WaitableLoad {
     func startAwaitedLoading() {
-        let loop = lane.loop
+        let loop = shard.loop
         guard loop.enter() else { return startLoading() }
         isAwaited = true
         begin()
@@ -230,7 +230,7 @@ extension HTTPLoad: WaitableLoad {
     }
 
     func carryOn(for waiter: LoadWaiter) -> Bool {
-        let loop = lane.loop
+        let loop = shard.loop
         loop.enterInTime()
         defer { loop.leave() }
         guard let transport = transportInUse else { return false }
@@ -238,7 +238,7 @@ extension HTTPLoad: WaitableLoad {
     }
 
     /// What the exchange goes over.
-    private var transportInUse: (any ByteTransport)? {
+    private var transportInUse: (any ByteConnection)? {
         guard case .exchanging(let carrier) = state else { return nil }
         return carrier.transport
     }

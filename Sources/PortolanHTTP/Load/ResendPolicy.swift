@@ -14,7 +14,7 @@ struct ResendPolicy {
 
     /// An exchange that failed.
     struct Failure {
-        var fate: RequestFate
+        var eligibility: RetryEligibility
         /// Whether a response had begun, an interim one included.
         var hasResponse = false
         /// Whether its connection had carried another exchange before.
@@ -41,13 +41,13 @@ struct ResendPolicy {
 
     mutating func decide(after failure: Failure) -> Decision {
         guard !failure.hasResponse else { return .fail }
-        switch failure.fate {
+        switch failure.eligibility {
         case .seen: return .fail
         case .unanswered:
             guard failure.isReused, failure.isIdempotent, !wasUnanswered else { return .fail }
             wasUnanswered = true
-        case .passedOver(afterOthers: true): return .sendAgain
-        case .refused, .passedOver(afterOthers: false): break
+        case .notProcessed(afterOthers: true): return .sendAgain
+        case .refused, .notProcessed(afterOthers: false): break
         case .needsHTTP1: guard failure.mayUseHTTP1 else { return .fail }
         }
         guard count < Self.limit else { return .giveUp(afterSending: count + 1) }

@@ -7,24 +7,24 @@ import PortolanTransport
 ///
 /// All connections of an origin are in one pool: its limits hold exactly, and no load moves between threads.
 final class ConnectionPool {
-    let loop: any SerialLoop
+    let loop: any EventLoop
     private let limits: ConnectionLimits
-    private let budget: ConnectionBudget
+    private let limiter: ConnectionLimiter
     private let connector: any Connector
     private var origins: [ConnectionKey: Origin] = [:]
-    private var sweep: LoadAlarm?
+    private var sweep: ScheduledTimer?
     /// Of the load that waits next.
     private var nextNumber = 0
     /// Asks the other loops to close a connection that nobody uses, for one is needed here.
     private let askOthers: @Sendable () -> Void
 
     init(
-        on loop: any SerialLoop, limits: ConnectionLimits, budget: ConnectionBudget, connector: any Connector,
+        on loop: any EventLoop, limits: ConnectionLimits, limiter: ConnectionLimiter, connector: any Connector,
         askOthers: @escaping @Sendable () -> Void
     ) {
         self.loop = loop
         self.limits = limits
-        self.budget = budget
+        self.limiter = limiter
         self.connector = connector
         self.askOthers = askOthers
     }
@@ -46,7 +46,7 @@ final class ConnectionPool {
         /// Those that take no more exchanges and are not closed yet.
         var retired: Set<ObjectIdentifier> = []
         var attempts: [(attempt: any ConnectionAttempt, firstNumberAfter: Int)] = []
-        var waiting = WaitingLoads()
+        var waiting = RequestQueue()
         /// Whether one connection carries many loads here; `nil` before that is known.
         var isMultiplexed: Bool?
         var waitsForBudget = false
@@ -69,7 +69,7 @@ final class ConnectionPool {
     /// - Parameter isAhead: whether it goes before others of its priority.
     /// - Returns: where it waits, if it does.
     func acquire(
-        _ key: ConnectionKey, for waiter: any ConnectionWaiter, priority: LoadPriority, isAhead: Bool = false
+        _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, isAhead: Bool = false
     ) -> Ticket? {
         let origin = origin(key)
         if origin.waiting.isEmpty, let connection = takeReady(origin, for: waiter) {
@@ -78,7 +78,7 @@ final class ConnectionPool {
         }
         let number = nextNumber
         nextNumber += 1
-        origin.waiting.append(waiter, at: WaitingLoads.Rank(priority: priority, isAhead: isAhead), number: number)
+        origin.waiting.append(waiter, at: RequestQueue.Rank(priority: priority, isAhead: isAhead), number: number)
         if origin.connectionCount == origin.attempts.count {
             connectWhereNeeded(key, origin)
         } else {
@@ -99,7 +99,7 @@ final class ConnectionPool {
     }
 
     /// A connection with room; a multiplexed one stays among those that have some.
-    private func takeReady(_ origin: Origin, for waiter: any ConnectionWaiter) -> (any PooledConnection)? {
+    private func takeReady(_ origin: Origin, for waiter: any ConnectionRequester) -> (any PooledConnection)? {
         while let connection = origin.ready.last {
             let room = connection.room
             if room <= 1 { origin.ready.removeLast() }
@@ -156,16 +156,16 @@ final class ConnectionPool {
                 origin.waitsForBudget = false
                 pool.connectWhereNeeded(key, origin)
             }
-            pool.budget.wakeNext()
+            pool.limiter.wakeNext()
         }
-        if budget.take(orCall: tryAgain.callAsFunction) { return true }
+        if limiter.take(orCall: tryAgain.callAsFunction) { return true }
         origin.waitsForBudget = true
         if !closeOneIdle() { askOthers() }
         return false
     }
 
     private func connect(_ key: ConnectionKey, _ origin: Origin) {
-        guard let owner = origin.waiting.first else { return budget.giveBack() }
+        guard let owner = origin.waiting.first else { return limiter.giveBack() }
         origin.connectionCount += 1
         let number = nextNumber
         var attempt: (any ConnectionAttempt)?
@@ -185,7 +185,7 @@ final class ConnectionPool {
     }
 
     private func attemptSucceeded(
-        _ key: ConnectionKey, _ origin: Origin, _ connection: any PooledConnection, _ owner: (any ConnectionWaiter)?
+        _ key: ConnectionKey, _ origin: Origin, _ connection: any PooledConnection, _ owner: (any ConnectionRequester)?
     ) {
         origin.isMultiplexed = connection.isMultiplexed
         if connection.trust?.isPersonal ?? false {
@@ -201,14 +201,14 @@ final class ConnectionPool {
             waiter?.use(connection)
         }
         serveWaiting(key, origin)
-        if budget.isAwaited, connection.idleSince != nil { return connection.close() }
+        if limiter.isAwaited, connection.idleSince != nil { return connection.close() }
         scheduleSweep()
     }
 
     /// The load for which the connection was opened does not want this server; others may.
-    private func attemptRefused(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, _ owner: (any ConnectionWaiter)?) {
+    private func attemptRefused(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, _ owner: (any ConnectionRequester)?) {
         origin.connectionCount -= 1
-        budget.giveBack()
+        limiter.giveBack()
         if let owner, origin.waiting.remove(owner) { owner.connectionFailed(error) }
         connectWhereNeeded(key, origin)
         forget(key, origin)
@@ -217,7 +217,7 @@ final class ConnectionPool {
     /// Whoever waited when the attempt began shares its fate; who came later gets another one.
     private func attemptFailed(_ key: ConnectionKey, _ origin: Origin, _ error: LoadError, before number: Int) {
         origin.connectionCount -= 1
-        budget.giveBack()
+        limiter.giveBack()
         if error.code != .cancelled {
             for waiter in origin.waiting.take(before: number) { waiter.connectionFailed(error) }
         }
@@ -240,7 +240,7 @@ final class ConnectionPool {
         }
         if !connection.isMultiplexed || !origin.ready.contains(where: { $0 === connection }) { origin.ready.append(connection) }
         if !origin.waiting.isEmpty { serveWaiting(key, origin) }
-        if budget.isAwaited, connection.idleSince != nil { return connection.close() }
+        if limiter.isAwaited, connection.idleSince != nil { return connection.close() }
         scheduleSweep()
     }
 
@@ -259,7 +259,7 @@ final class ConnectionPool {
 
     /// The connection is closed. Once for each.
     func didClose(_ connection: any PooledConnection, _ key: ConnectionKey) {
-        budget.giveBack()
+        limiter.giveBack()
         guard let origin = origins[key] else { return }
         origin.ready.removeAll { $0 === connection }
         if origin.retired.remove(ObjectIdentifier(connection)) == nil { leave(connection, origin) }
@@ -318,7 +318,7 @@ final class ConnectionPool {
 /// A call into a pool from any thread; the pool is not kept alive for it.
 private final class PoolCall: @unchecked Sendable {  // … because the pool is touched on its event loop only
     private weak var pool: ConnectionPool?
-    private let loop: any SerialLoop
+    private let loop: any EventLoop
     private let body: (ConnectionPool) -> Void
 
     init(_ pool: ConnectionPool, _ body: @escaping (ConnectionPool) -> Void) {
@@ -343,7 +343,7 @@ protocol Connector: AnyObject {
     ///   - owner: hears how far it is, and is asked whether the server is trusted; may be gone before that.
     ///   - completion: called once, on the pool's event loop, after `start`.
     func connect(
-        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionWaiter,
+        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionRequester,
         completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
     ) -> any ConnectionAttempt
 }

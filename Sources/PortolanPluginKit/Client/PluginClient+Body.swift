@@ -103,7 +103,7 @@ public struct PluginBody: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         let client: PluginClient
         var buffer: [UInt8]
-        private var busySteps = BusySteps()
+        private var busySteps = ExecutorYieldCounter()
 
         init(client: PluginClient, buffer: [UInt8]) { (self.client, self.buffer) = (client, buffer) }
 

@@ -8,7 +8,7 @@ extension PluginClient {
     public func ask(_ challenge: PluginChallenge) async throws -> PluginAnswer {
         try challenge.check()
         let number = QuestionMark()
-        let withdraw: @Sendable (RunningLoad, LentClient) -> Void = { load, client in
+        let withdraw: @Sendable (RunningLoad, BorrowedClient) -> Void = { load, client in
             guard number.isAsked else { return }
             // An answer that has come meanwhile is dropped.
             if load.answer == nil { unsafe client.pointer.pointee.did_cancel_challenge(client.pointer) }

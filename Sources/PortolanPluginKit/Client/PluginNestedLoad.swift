@@ -29,7 +29,7 @@ public struct PluginNestedLoad: AsyncSequence, Sendable {
         let inner: InnerLoad
         let change: PluginChange
 
-        private var busySteps = BusySteps()
+        private var busySteps = ExecutorYieldCounter()
 
         init(inner: InnerLoad, change: PluginChange) { (self.inner, self.change) = (inner, change) }
 

@@ -87,7 +87,7 @@ enum HandlerFunctions {
         guard let started = unsafe Started.at(plugin) else { return nil }
         let load = unsafe RunningLoad(
             started.instance, PluginRequest(request.pointee), cached: cached.map { unsafe PluginResponse($0.pointee) },
-            client: LentClient(pointer: client))
+            client: BorrowedClient(pointer: client))
         return unsafe LoadFunctions.hold(load, handler: started.handler)
     }
 }

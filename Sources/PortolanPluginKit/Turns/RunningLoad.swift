@@ -19,11 +19,11 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     let request: PluginRequest
     let cached: PluginResponse?
     let executor: TurnExecutor
-    private let client: LentClient
+    private let client: BorrowedClient
     private var task: Task<Void, Never>?
 
     // In a turn.
-    var order: EventOrder
+    var order: PluginEventStateMachine
     var isPaused = false
     private(set) var isOver = false
     private var waiters = Waiters()
@@ -35,13 +35,13 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     private var deliveredInTurn = 0
     private var eventsInTurn = 0
 
-    init(_ instance: PluginInstance, _ request: PluginRequest, cached: PluginResponse?, client: LentClient) {
+    init(_ instance: PluginInstance, _ request: PluginRequest, cached: PluginResponse?, client: BorrowedClient) {
         self.instance = instance
         self.request = request
         self.cached = cached
         self.client = client
         executor = TurnExecutor(client)
-        order = EventOrder(
+        order = PluginEventStateMachine(
             isMultipart: instance.isMultipart, isHeadOnly: request.method == "HEAD", bodyLength: request.bodyLength)
     }
 
@@ -115,8 +115,8 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     /// - Parameter withdraw: called in a turn when the task was cancelled while it waited.
     /// - Throws: `CancellationError` where the load is over, or the task was cancelled while it waited; else what the attempt throws.
     func perform<Value>(
-        withdrawing withdraw: (@Sendable (RunningLoad, LentClient) -> Void)? = nil,
-        _ attempt: @escaping @Sendable (RunningLoad, LentClient) throws -> Attempt<Value>
+        withdrawing withdraw: (@Sendable (RunningLoad, BorrowedClient) -> Void)? = nil,
+        _ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>
     ) async throws -> Value {
         while true {
             switch try await make(attempt) {
@@ -133,7 +133,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         }
     }
 
-    private func make<Value>(_ attempt: @escaping @Sendable (RunningLoad, LentClient) throws -> Attempt<Value>) async throws -> Attempt<
+    private func make<Value>(_ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>) async throws -> Attempt<
         Value
     > {
         if executor.isInTurn { return try makeNow(attempt) }
@@ -144,7 +144,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
         }
     }
 
-    private func makeNow<Value>(_ attempt: @Sendable (RunningLoad, LentClient) throws -> Attempt<Value>) throws -> Attempt<Value> {
+    private func makeNow<Value>(_ attempt: @Sendable (RunningLoad, BorrowedClient) throws -> Attempt<Value>) throws -> Attempt<Value> {
         try checkStop()
         return try attempt(self, client)
     }
@@ -160,7 +160,7 @@ final class RunningLoad: @unchecked Sendable {  // … because what is not const
     }
 
     /// The same for what is delivered: waits while the reader does, before and after.
-    func deliver(_ attempt: @escaping @Sendable (RunningLoad, LentClient) throws -> portolan_flow) async throws {
+    func deliver(_ attempt: @escaping @Sendable (RunningLoad, BorrowedClient) throws -> portolan_flow) async throws {
         try await perform { load, client -> Attempt<Void> in
             guard !load.isPaused else { return .wait(.resume) }
             try load.note(attempt(load, client))

@@ -24,7 +24,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
     }
 
     private enum Phase {
-        case open(LentClient)
+        case open(BorrowedClient)
         /// In `destroy`: what is left is run there, and nobody is woken.
         case closing
         case closed
@@ -46,7 +46,7 @@ final class TurnExecutor: TaskExecutor, @unchecked Sendable {  // … because `i
     /// The turn ends as soon as the running job suspends, and another one follows.
     private var isSpent = false
 
-    init(_ client: LentClient) {
+    init(_ client: BorrowedClient) {
         queue = Mutex(Queue(phase: .open(client)))
     }
 

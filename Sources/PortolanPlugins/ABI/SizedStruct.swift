@@ -21,14 +21,14 @@ extension SizedStruct {
     /// The struct at `pointer`, of which nothing past its `size` is read; members beyond are zero.
     ///
     /// - Throws: DESC-05 where there is none, or one that is shorter than version 1's.
-    static func read(_ pointer: UnsafePointer<Self>?) throws(Breach) -> Self {
+    static func read(_ pointer: UnsafePointer<Self>?) throws(ContractViolation) -> Self {
         guard let pointer = unsafe pointer else {
-            throw Breach(.structsAreWhole, "NULL was given where a \(structName) has to be")
+            throw ContractViolation(.structsAreWhole, "NULL was given where a \(structName) has to be")
         }
         // `size` comes first in all of them, so it is read alone: the rest need not be there.
         let size = unsafe Int(UnsafeRawPointer(pointer).loadUnaligned(as: UInt32.self))
         guard size >= sizeOfVersion1 else {
-            throw Breach(
+            throw ContractViolation(
                 .structsAreWhole, "the size of a \(structName) is \(size), less than version 1's \(sizeOfVersion1); set it with sizeof")
         }
         var value = Self()
@@ -54,17 +54,17 @@ extension UnsafeBufferPointer {
     /// The elements that a plugin counts at `start`.
     ///
     /// - Throws: DESC-05 where the count is beyond all reason, or there is a count but no elements.
-    init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(Breach) {
+    init(start: UnsafePointer<Element>?, counted count: Int, _ what: String) throws(ContractViolation) {
         guard unsafe (0...Self.largestCount).contains(count) else {
-            throw Breach(.structsAreWhole, "\(UInt(bitPattern: count)) \(what) were counted, which is beyond all reason")
+            throw ContractViolation(.structsAreWhole, "\(UInt(bitPattern: count)) \(what) were counted, which is beyond all reason")
         }
         guard unsafe count == 0 || start != nil else {
-            throw Breach(.structsAreWhole, "\(count) \(what) were counted, but no list of them was given")
+            throw ContractViolation(.structsAreWhole, "\(count) \(what) were counted, but no list of them was given")
         }
         unsafe self.init(start: start, count: count)
     }
 
-    func each(_ body: (Element) throws(Breach) -> Void) throws(Breach) {
+    func each(_ body: (Element) throws(ContractViolation) -> Void) throws(ContractViolation) {
         for index in 0..<count { try unsafe body(self[index]) }
     }
 }

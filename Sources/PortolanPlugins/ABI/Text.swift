@@ -29,9 +29,10 @@ extension portolan_string {
     }
 
     /// - Throws: DESC-05 where the length is beyond all reason.
-    func array(_ what: String) throws(Breach) -> [UInt8] {
+    func array(_ what: String) throws(ContractViolation) -> [UInt8] {
         guard let contents = unsafe contents else {
-            throw Breach(.structsAreWhole, "the length of \(what) is \(unsafe UInt(bitPattern: length)), which is beyond all reason")
+            throw ContractViolation(
+                .structsAreWhole, "the length of \(what) is \(unsafe UInt(bitPattern: length)), which is beyond all reason")
         }
         return unsafe Array(contents)
     }

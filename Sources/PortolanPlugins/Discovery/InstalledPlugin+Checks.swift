@@ -38,7 +38,7 @@ extension InstalledPlugin {
 
     /// What others than root and the user can change of it, wherever it lies: MANIF-09. A search looks at the folders above, too.
     package var objectionsToFiles: [PluginProblem] {
-        let owner = Owner.current
+        let owner = FileOwnership.current
         return [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in
             // `try?` because what is not there, nobody can change.
             guard let path, let status = try? FileStatus(following: path) else { return nil }
@@ -47,7 +47,7 @@ extension InstalledPlugin {
     }
 
     private func resolvedLibrary() throws(PluginProblem) -> String {
-        var (trusted, indifferent) = (TrustedPaths(), TrustedPaths(owner: nil))
+        var (trusted, indifferent) = (PathTrustPolicy(), PathTrustPolicy(owner: nil))
         let path = try isNamedByUser ? indifferent.resolve(libraryPath) : trusted.resolve(libraryPath)
         if manifest.bindsSystemLibrary { return path }
         let folder = try indifferent.resolve(folder)

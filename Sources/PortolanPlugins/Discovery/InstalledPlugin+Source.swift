@@ -5,7 +5,7 @@ import PortolanCore
 import Synchronization
 
 /// Opens an installed plugin when a request first needs it.
-final class InstalledPluginSource: HandlerSource {
+final class InstalledPluginProvider: HandlerProvider {
     private let plugin: InstalledPlugin
     private let logger: Logger
     private let clock: any LoadClock

@@ -64,7 +64,7 @@ public struct InstalledPlugin: Sendable {
     /// - Throws: what is wrong with the manifest, and MANIF-09 where others can change it now.
     func readingAgain() throws(PluginProblem) -> Self {
         if !isNamedByUser {
-            var trusted = TrustedPaths()
+            var trusted = PathTrustPolicy()
             _ = try trusted.resolve(manifestPath)
         }
         var plugin = Self(try ManifestSearch.read(manifestPath), at: manifestPath, policy: policy, isNamedByUser: isNamedByUser)

@@ -12,7 +12,7 @@ import PortolanCore
 struct ManifestSearch {
     typealias Finding = Result<(manifest: PluginManifest, path: String), PluginProblem>
 
-    private var trusted = TrustedPaths()
+    private var trusted = PathTrustPolicy()
     /// Paths without links of what was searched and read: what two ways lead to is one.
     private var seen: Set<[UInt8]> = []
 

@@ -70,11 +70,11 @@ public struct PluginCatalogue: Sendable {
     ///
     /// - Returns: their places, the first found first, by which they can be reloaded.
     @discardableResult
-    public func register(in registry: ProtocolRegistry) -> [ServingPlugin] {
+    public func register(in registry: ProtocolRegistry) -> [RegisteredPlugin] {
         for problem in strays { logger.warning("\(problem)") }
         // The other of one identifier serves in the place of one that is not unique.
         let unique = plugins.filter { $0.problem?.rule != .identifierIsUnique }
-        return unique.reversed().map { ServingPlugin($0, in: registry, logger: logger) }.reversed()
+        return unique.reversed().map { RegisteredPlugin($0, in: registry, logger: logger) }.reversed()
     }
 
     /// The plugin that a user named by its folder or manifest, or by its library, which a manifest beside it names.
@@ -114,7 +114,7 @@ public struct PluginCatalogue: Sendable {
 
     /// What is worth a word of a library that a user named by its path: that others can change it.
     public static func warnings(ofLibraryAt path: String) -> [PluginProblem] {
-        var trusted = TrustedPaths()
+        var trusted = PathTrustPolicy()
         do throws(PluginProblem) {
             _ = try trusted.resolve(path.utf8.first == UInt8(ascii: "/") ? path : ManifestSearch.absolute(path))
         } catch {

@@ -62,7 +62,7 @@ public struct PluginPolicy: Sendable {
 
     private mutating func add(_ bytes: [UInt8], of path: String) {
         do throws(PluginProblem) {
-            var trusted = TrustedPaths()
+            var trusted = PathTrustPolicy()
             _ = try trusted.resolve(path)
             let value = try ManifestProblem.parse(bytes, path: path, nil) { value throws(ManifestProblem) in try PolicyFile(value) }
             if let allowed = value.allowed { allow(allowed, path) }

@@ -7,7 +7,7 @@ import PortolanCore
 /// Never on a thread of the caller's, the clock's or another plugin's: one that hangs holds up itself and nobody else.
 final class HelperThreads: Sendable {
     static let limit = 8
-    private let pool = LoadThreads(limit: limit)
+    private let pool = LoadThreadPool(limit: limit)
 
     /// Whether a call waits because as many threads as there may be are in others.
     var isExhausted: Bool { pool.isExhausted }

@@ -13,7 +13,7 @@ import PortolanCore
 final class CanonicalForm {
     private let original: Request
     private var result: Request?
-    private(set) var breach: Breach?
+    private(set) var violation: ContractViolation?
     private let thread = pthread_self()
 
     private init(of request: Request) {
@@ -25,7 +25,7 @@ final class CanonicalForm {
     /// - Returns: the canonical request, which is `request` where nothing was given or what was given breaks a rule.
     static func collect(
         for request: Request, _ body: (UnsafeMutablePointer<portolan_canonical>) -> Void
-    ) -> (request: Request, breach: Breach?) {
+    ) -> (request: Request, violation: ContractViolation?) {
         let form = CanonicalForm(of: request)
         let table = unsafe CallbackTable(
             portolan_canonical(size: UInt32(MemoryLayout<portolan_canonical>.size), reserved: 0) { table, change in
@@ -34,19 +34,19 @@ final class CanonicalForm {
         table.serve(form)
         unsafe body(table.pointer)
         table.deallocate()
-        return withExtendedLifetime(form) { (form.result ?? request, form.breach) }
+        return withExtendedLifetime(form) { (form.result ?? request, form.violation) }
     }
 
     private func take(_ change: UnsafePointer<portolan_change>?) {
         guard pthread_equal(thread, pthread_self()) != 0 else { return }
         guard result == nil else {
-            breach = Breach(.canonicalIsGivenOnce, "the canonical form was given twice; the first one counts")
+            violation = ContractViolation(.canonicalIsGivenOnce, "the canonical form was given twice; the first one counts")
             return
         }
-        do throws(Breach) {
+        do throws(ContractViolation) {
             result = try unsafe original.applying(change)
         } catch {
-            breach = error
+            violation = error
         }
     }
 }

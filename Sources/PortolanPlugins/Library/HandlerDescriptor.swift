@@ -21,12 +21,12 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         ) -> UnsafeMutableRawPointer?
 
     /// - Throws: DESC-05, DESC-06 or DESC-08.
-    init(_ handler: portolan_handler) throws(Breach) {
+    init(_ handler: portolan_handler) throws(ContractViolation) {
         unsafe functions = handler
         identifier = try unsafe PluginDescriptor.identifier(handler.identifier, of: "a handler")
         schemes = try unsafe Self.schemes(of: handler, identifier)
         guard let make = unsafe handler.make else {
-            throw Breach(.structsAreWhole, "the handler \(identifier) has no function `make`")
+            throw ContractViolation(.structsAreWhole, "the handler \(identifier) has no function `make`")
         }
         unsafe self.make = make
         let loads = unsafe try portolan_load_table.read(handler.loads)
@@ -38,21 +38,22 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
         self.traits = traits
     }
 
-    private static func schemes(of handler: portolan_handler, _ identifier: String) throws(Breach) -> SchemeSet {
+    private static func schemes(of handler: portolan_handler, _ identifier: String) throws(ContractViolation) -> SchemeSet {
         if unsafe handler.flags & UInt32(bitPattern: PORTOLAN_ANY_SCHEME.rawValue) != 0 { return .any }
         guard unsafe handler.scheme_count > 0, let start = unsafe handler.schemes else {
-            throw Breach(.schemesAreWellFormed, "the handler \(identifier) names no scheme; name one, or set PORTOLAN_ANY_SCHEME")
+            throw ContractViolation(
+                .schemesAreWellFormed, "the handler \(identifier) names no scheme; name one, or set PORTOLAN_ANY_SCHEME")
         }
         var schemes: [String] = []
-        try unsafe UnsafeBufferPointer(start: start, counted: handler.scheme_count, "schemes").each { string throws(Breach) in
+        try unsafe UnsafeBufferPointer(start: start, counted: handler.scheme_count, "schemes").each { string throws(ContractViolation) in
             let scheme = unsafe string.repairedText
             guard Text.isScheme(scheme) else {
-                throw Breach(
+                throw ContractViolation(
                     .schemesAreWellFormed,
                     "the handler \(identifier) names '\(Text.oneLine(scheme, limit: 80))', which is no URL scheme in lower case")
             }
             guard !schemes.contains(scheme) else {
-                throw Breach(.schemesAreWellFormed, "the handler \(identifier) names the scheme '\(scheme)' twice")
+                throw ContractViolation(.schemesAreWellFormed, "the handler \(identifier) names the scheme '\(scheme)' twice")
             }
             schemes.append(scheme)
         }
@@ -60,14 +61,14 @@ struct HandlerDescriptor: @unchecked Sendable {  // … because a descriptor is 
     }
 
     /// One style, whole.
-    private static func check(_ loads: portolan_load_table, of identifier: String) throws(Breach) {
+    private static func check(_ loads: portolan_load_table, of identifier: String) throws(ContractViolation) {
         let isBlocking = unsafe loads.run != nil
         let ofEvents = unsafe [loads.start != nil, loads.resume != nil, loads.woken != nil]
         guard unsafe loads.destroy != nil else {
-            throw Breach(.structsAreWhole, "the load table of \(identifier) has no function `destroy`")
+            throw ContractViolation(.structsAreWhole, "the load table of \(identifier) has no function `destroy`")
         }
         guard isBlocking ? !ofEvents.contains(true) : !ofEvents.contains(false) else {
-            throw Breach(
+            throw ContractViolation(
                 .structsAreWhole,
                 "the load table of \(identifier) is of neither style, or of both; give `run`, or else `start`, `resume` and `woken`")
         }

@@ -29,16 +29,16 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
                 library: library.path, .sameMajorVersion,
                 "it does not serve version \(PORTOLAN_ABI_MAJOR) of the plugin contract; build it with this version's headers")
         }
-        do throws(Breach) {
+        do throws(ContractViolation) {
             try unsafe self.init(portolan_plugin.read(pointer))
         } catch {
             throw LoadError(library: library.path, error.rule, error.detail)
         }
     }
 
-    init(_ plugin: portolan_plugin) throws(Breach) {
+    init(_ plugin: portolan_plugin) throws(ContractViolation) {
         guard unsafe plugin.abi_major == PORTOLAN_ABI_MAJOR else {
-            throw unsafe Breach(
+            throw unsafe ContractViolation(
                 .sameMajorVersion,
                 "its descriptor is of version \(plugin.abi_major) of the plugin contract, and this host's is \(PORTOLAN_ABI_MAJOR)")
         }
@@ -48,17 +48,17 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         vendor = unsafe plugin.vendor.repairedText
         version = unsafe plugin.version.repairedText
         let pointers = unsafe try UnsafeBufferPointer(start: plugin.handlers, counted: plugin.handler_count, "handlers")
-        guard !pointers.isEmpty else { throw Breach(.structsAreWhole, "it lists no handler") }
+        guard !pointers.isEmpty else { throw ContractViolation(.structsAreWhole, "it lists no handler") }
         var handlers: [HandlerDescriptor] = []
-        try unsafe pointers.each { pointer throws(Breach) in
+        try unsafe pointers.each { pointer throws(ContractViolation) in
             handlers.append(try unsafe HandlerDescriptor(portolan_handler.read(pointer)))
         }
         self.handlers = handlers
     }
 
-    static func identifier(_ string: portolan_string, of what: String) throws(Breach) -> String {
+    static func identifier(_ string: portolan_string, of what: String) throws(ContractViolation) -> String {
         guard let text = unsafe string.text, Text.isReverseDNS(text) else {
-            throw Breach(
+            throw ContractViolation(
                 .identifierIsReverseDNS,
                 "the identifier of \(what) is no reverse DNS name of at most 255 bytes; write one as in org.example.tide")
         }
@@ -77,9 +77,10 @@ struct PluginDescriptor: @unchecked Sendable {  // … because a descriptor is c
         case .success(let reason)?:
             throw LoadError(
                 .pluginRefused, message: Text.oneLine("the plugin \(identifier) refused to start: \(reason.message)"), cause: reason)
-        case .failure(let breach)?:
+        case .failure(let violation)?:
             throw LoadError(
-                .pluginRefused, message: Text.oneLine("\(breach.rule.id): the plugin \(identifier) refused to start: \(breach.detail)"))
+                .pluginRefused,
+                message: Text.oneLine("\(violation.rule.id): the plugin \(identifier) refused to start: \(violation.detail)"))
         }
     }
 

@@ -11,7 +11,7 @@ import PortolanCore
 
 /// What a function gives to the `portolan_refusal` that it is lent. The last one counts; what comes from another thread does not.
 final class Refusal {
-    typealias Reason = Result<LoadError, Breach>
+    typealias Reason = Result<LoadError, ContractViolation>
 
     private var reason: Reason?
     private let thread = pthread_self()
@@ -33,7 +33,7 @@ final class Refusal {
 
     private func take(_ error: UnsafePointer<portolan_error>?) {
         guard pthread_equal(thread, pthread_self()) != 0 else { return }
-        do throws(Breach) {
+        do throws(ContractViolation) {
             reason = .success(try unsafe LoadError(reading: error))
         } catch {
             reason = .failure(error)

@@ -6,17 +6,17 @@ import PortolanCore
 /// A blocking load: one function on a thread of the pool, whose client calls wait.
 final class BlockingCalls: LoadCalls {
     private struct State {
-        var life = BlockingLife()
+        var life = BlockingLoadState()
         /// The reader wants more; comes once for each pause, perhaps before the pause is seen here.
         var isResumed = false
         /// Rises when something that is waited for may be there.
         var signals = 0
     }
 
-    private let monitor = Monitor(State())
-    private let threads: LoadThreads
+    private let monitor = ConditionLock(State())
+    private let threads: LoadThreadPool
 
-    init(threads: LoadThreads) {
+    init(threads: LoadThreadPool) {
         self.threads = threads
     }
 
@@ -38,19 +38,19 @@ final class BlockingCalls: LoadCalls {
         guard monitor.withLock({ $0.life.enter() }) else { return }
         unsafe load.inCall { unsafe load.table.run?($0) }
         if monitor.withLock({ $0.life.leave() }) {
-            load.cut(by: Breach(.oneEnd, "`run` returned without did_finish or did_fail"))
+            load.cut(by: ContractViolation(.oneEnd, "`run` returned without did_finish or did_fail"))
         }
         monitor.wait { $0.life.destroy() ? () : nil }
         load.destroy()
     }
 
     func resume(_ load: HostedLoad) {
-        monitor.signalling { $0.isResumed = true }
+        monitor.withLockBroadcasting { $0.isResumed = true }
     }
 
     func stop(_ load: HostedLoad) {
         let onLoadThread = load.isInCall
-        let action = monitor.signalling { $0.life.stop(onLoadThread: onLoadThread) }
+        let action = monitor.withLockBroadcasting { $0.life.stop(onLoadThread: onLoadThread) }
         load.closeNested()
         switch action {
         case .nothing: break
@@ -62,11 +62,11 @@ final class BlockingCalls: LoadCalls {
 
     private func callStop(_ load: HostedLoad) {
         unsafe load.call { unsafe load.table.stop?($0) }
-        monitor.signalling { $0.life.stopReturned() }
+        monitor.withLockBroadcasting { $0.life.stopReturned() }
     }
 
     func notify(_ load: HostedLoad) {
-        monitor.signalling { $0.signals &+= 1 }
+        monitor.withLockBroadcasting { $0.signals &+= 1 }
     }
 
     func answered(_ load: HostedLoad) {

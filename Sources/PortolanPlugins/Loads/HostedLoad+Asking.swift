@@ -12,7 +12,7 @@ extension HostedLoad {
         guard isInCall else { return Int64(stray().rawValue) }
         wipeAnswer()
         guard let buffer = unsafe buffer, capacity > 0 else {
-            return Int64(violate(Breach(.bytesAreReadable, "read_body was given no room to read into")).rawValue)
+            return Int64(violate(ContractViolation(.bytesAreReadable, "read_body was given no room to read into")).rawValue)
         }
         let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: capacity)
         let waited = calls.wait { [self] in
@@ -43,7 +43,7 @@ extension HostedLoad {
     }
 
     func didSend(_ total: Int64) {
-        reporting { () throws(Breach) in
+        reporting { () throws(ContractViolation) in
             let count = try upload.noteSent(total)
             client.didSend(bodyBytes: count, total: total, expected: upload.length)
         }
@@ -52,7 +52,7 @@ extension HostedLoad {
     func readCached(_ offset: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
         guard isInCall else { return Int64(stray().rawValue) }
         guard let buffer = unsafe buffer, capacity > 0 else {
-            return Int64(violate(Breach(.bytesAreReadable, "read_cached was given no room to read into")).rawValue)
+            return Int64(violate(ContractViolation(.bytesAreReadable, "read_cached was given no room to read into")).rawValue)
         }
         do throws(LoadError) {
             return Int64(try unsafe stored.read(from: offset, into: UnsafeMutableRawBufferPointer(start: buffer, count: capacity)))
@@ -71,12 +71,12 @@ extension HostedLoad {
 // MARK: Challenges
 
 extension HostedLoad {
-    typealias AnswerPlace = UnsafeMutablePointer<UnsafePointer<portolan_answer>?>
+    typealias AnswerStorage = UnsafeMutablePointer<UnsafePointer<portolan_answer>?>
 
-    func didReceive(_ challenge: UnsafePointer<portolan_challenge>?, _ place: AnswerPlace?) -> portolan_flow {
+    func didReceive(_ challenge: UnsafePointer<portolan_challenge>?, _ place: AnswerStorage?) -> portolan_flow {
         guard isInCall else { return stray() }
         wipeAnswer()
-        do throws(Breach) {
+        do throws(ContractViolation) {
             try ask(unsafe ChallengeContents(reading: challenge))
         } catch {
             return violate(error)
@@ -85,7 +85,7 @@ extension HostedLoad {
         guard let place = unsafe place else { return deferAnswer() }
         switch calls.wait(until: self.challenge.take) {
         case .value(let (answer, kind)):
-            unsafe place.pointee = lend(Lent(answer, to: kind))
+            unsafe place.pointee = lend(CStorage(answer, to: kind))
             return PORTOLAN_CONTINUE
         case .later: return deferAnswer()
         case .stopped: return stopped()
@@ -93,9 +93,9 @@ extension HostedLoad {
     }
 
     /// Puts the question. The challenge is not kept here: when nobody keeps it, it answers itself.
-    private func ask(_ contents: ChallengeContents) throws(Breach) {
+    private func ask(_ contents: ChallengeContents) throws(ContractViolation) {
         guard let number = challenge.open(contents.space.kind) else {
-            throw Breach(.challengeIsComplete, "a second challenge came while the first was not answered; ask one at a time")
+            throw ContractViolation(.challengeIsComplete, "a second challenge came while the first was not answered; ask one at a time")
         }
         let question = AuthenticationChallenge(
             protectionSpace: contents.space, previousFailureCount: contents.failureCount, previousError: contents.previousError
@@ -112,7 +112,7 @@ extension HostedLoad {
 
     private func deferAnswer() -> portolan_flow {
         guard !handler.traits.contains(.blocking) else {
-            return violate(Breach(.challengeIsComplete, "a blocking load gave no place for the answer to its challenge"))
+            return violate(ContractViolation(.challengeIsComplete, "a blocking load gave no place for the answer to its challenge"))
         }
         if challenge.deferAnswer() { calls.answered(self) }
         return PORTOLAN_WAIT
@@ -121,12 +121,12 @@ extension HostedLoad {
     /// Calls `answered` with the answer, if it was not withdrawn meanwhile.
     func giveAnswer(_ body: (UnsafeMutableRawPointer, UnsafePointer<portolan_answer>) -> Void) {
         guard let (answer, kind) = challenge.take() else { return }
-        let lent = unsafe Lent(answer, to: kind)
+        let lent = unsafe CStorage(answer, to: kind)
         unsafe inCall { unsafe body($0, lent.pointer) }
     }
 
     func didCancelChallenge() {
-        reporting { () throws(Breach) in
+        reporting { () throws(ContractViolation) in
             if let question = challenge.withdraw() { client.didCancel(question) }
         }
     }

@@ -19,19 +19,20 @@ extension HostedLoad {
 
     private func didLoadNothing(_ bytes: UnsafeRawPointer?, _ length: Int) -> portolan_flow {
         guard length == 0 else {
-            return violate(Breach(.bytesAreReadable, "did_load was given \(UInt(bitPattern: length)) bytes at NULL, or more than can be"))
+            return violate(
+                ContractViolation(.bytesAreReadable, "did_load was given \(UInt(bitPattern: length)) bytes at NULL, or more than can be"))
         }
         return unsafe goOn(client.didLoad(UnsafeRawBufferPointer(start: nil, count: 0).bytes))
     }
 
     func didReceiveInterim(_ response: UnsafePointer<portolan_response>?) {
-        reporting { () throws(Breach) in
+        reporting { () throws(ContractViolation) in
             client.didReceiveInterim(try unsafe Response(reading: response, for: request, isInterim: true))
         }
     }
 
     func didReceive(_ response: UnsafePointer<portolan_response>?) -> portolan_flow {
-        answering { () throws(Breach) in
+        answering { () throws(ContractViolation) in
             let read = unsafe try portolan_response.read(response)
             let storage = try unsafe CacheStoragePolicy(read.storage)
             return client.didReceive(try unsafe Response(read, for: request, isInterim: false), storage: storage)
@@ -39,13 +40,13 @@ extension HostedLoad {
     }
 
     func didReceiveTrailers(_ fields: UnsafePointer<portolan_field>?, _ count: Int) {
-        reporting { () throws(Breach) in
+        reporting { () throws(ContractViolation) in
             client.didReceiveTrailers(try unsafe HTTPFields(reading: fields, count: count))
         }
     }
 
     func wasRedirected(to change: UnsafePointer<portolan_change>?, _ response: UnsafePointer<portolan_response>?) -> portolan_flow {
-        answering { () throws(Breach) in
+        answering { () throws(ContractViolation) in
             let read = unsafe try portolan_change.read(change)
             let head = try unsafe response == nil ? Response(url: request.url) : Response(reading: response, for: request, isInterim: false)
             guard unsafe !read.url.isPresent else {
@@ -57,15 +58,16 @@ extension HostedLoad {
             // Delivered, it is refused as any handler's is.
             case .malformed, .ambiguous: return .keepGoing
             case .noRedirect, .unnamed:
-                throw Breach(.redirectParses, "a redirect does not say where to; give an absolute URL, or a response with a Location")
+                throw ContractViolation(
+                    .redirectParses, "a redirect does not say where to; give an absolute URL, or a response with a Location")
             }
         }
     }
 
     func cachedResponseIsValid(_ newer: UnsafePointer<portolan_response>?) {
-        reporting { () throws(Breach) in
+        reporting { () throws(ContractViolation) in
             guard let cached else {
-                throw Breach(.confirmsOnlyWhatWasOffered, "a stored response was confirmed, but `make` was given none")
+                throw ContractViolation(.confirmsOnlyWhatWasOffered, "a stored response was confirmed, but `make` was given none")
             }
             let response = try unsafe newer == nil ? nil : Response(reading: newer, for: request, isInterim: false)
             client.cachedResponseIsValid(cached, newer: response)
@@ -81,7 +83,7 @@ extension HostedLoad {
     func didFail(_ error: UnsafePointer<portolan_error>?) {
         guard isInCall else { return strayCall() }
         let failure: LoadError
-        do throws(Breach) {
+        do throws(ContractViolation) {
             failure = try unsafe LoadError(reading: error)
         } catch {
             failure = LoadError(error, by: handler.identifier)
@@ -100,7 +102,7 @@ extension HostedLoad {
 
     func didReach(_ step: portolan_step) {
         // Steps of a later version are none that a client of this one knows.
-        reporting { () throws(Breach) in
+        reporting { () throws(ContractViolation) in
             if let step = LoadStep(rawValue: step.rawValue) { client.didReach(step) }
         }
     }
@@ -114,8 +116,8 @@ extension HostedLoad {
     }
 
     /// Ends the load for a breach that a function with an answer commits, and tells it so.
-    func violate(_ breach: Breach) -> portolan_flow {
-        cut(by: breach)
+    func violate(_ violation: ContractViolation) -> portolan_flow {
+        cut(by: violation)
         return stopped()
     }
 
@@ -139,10 +141,10 @@ extension HostedLoad {
     }
 
     /// An event that has an answer.
-    func answering(_ deliver: () throws(Breach) -> Flow) -> portolan_flow {
+    func answering(_ deliver: () throws(ContractViolation) -> Flow) -> portolan_flow {
         guard isInCall else { return stray() }
         wipeAnswer()
-        do throws(Breach) {
+        do throws(ContractViolation) {
             return goOn(try deliver())
         } catch {
             return violate(error)
@@ -150,10 +152,10 @@ extension HostedLoad {
     }
 
     /// An event that has none.
-    func reporting(_ deliver: () throws(Breach) -> Void) {
+    func reporting(_ deliver: () throws(ContractViolation) -> Void) {
         guard isInCall else { return strayCall() }
         wipeAnswer()
-        do throws(Breach) {
+        do throws(ContractViolation) {
             try deliver()
         } catch {
             cut(by: error)

@@ -10,7 +10,8 @@ extension HostedLoad {
         let wanted = Readiness(rawValue: readiness)
         guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
             return violate(
-                Breach(.watchedIsPublished, "a descriptor was to be watched for \(readiness), which is none of the published bits")
+                ContractViolation(
+                    .watchedIsPublished, "a descriptor was to be watched for \(readiness), which is none of the published bits")
             )
             .rawValue
         }
@@ -27,9 +28,10 @@ extension HostedLoad {
 
     func setTimer(_ timer: Int32, _ delay: Int64) -> Int32 {
         guard let watches = openWatches() else { return PORTOLAN_STOPPED.rawValue }
-        guard (0..<Int32(LoadWatches.timerLimit)).contains(timer) else {
+        guard (0..<Int32(DescriptorWatches.timerLimit)).contains(timer) else {
             return violate(
-                Breach(.watchedIsPublished, "timer \(timer) was set; they are numbered from 0 to \(LoadWatches.timerLimit - 1)")
+                ContractViolation(
+                    .watchedIsPublished, "timer \(timer) was set; they are numbered from 0 to \(DescriptorWatches.timerLimit - 1)")
             ).rawValue
         }
         watches.setTimer(timer, delay)
@@ -41,13 +43,15 @@ extension HostedLoad {
     }
 
     /// `nil` where this load may not watch, or is over, and then knows it.
-    private func openWatches() -> LoadWatches? {
+    private func openWatches() -> DescriptorWatches? {
         guard isInCall else {
             strayCall()
             return nil
         }
         guard !handler.traits.contains(.blocking) else {
-            cut(by: Breach(.eventDrivenLoadsWatch, "a blocking load had a descriptor or timer watched; let it wait itself, with poll(2)"))
+            cut(
+                by: ContractViolation(
+                    .eventDrivenLoadsWatch, "a blocking load had a descriptor or timer watched; let it wait itself, with poll(2)"))
             return nil
         }
         guard !isOver else {
@@ -55,11 +59,12 @@ extension HostedLoad {
             return nil
         }
         if let watches { return watches }
-        let opened = LoadWatches(
+        let opened = DescriptorWatches(
             whenReady: { [weak self] in if let self { calls.becameReady(self) } },
             whenClosed: { [weak self] descriptor in
                 self?.report(
-                    Breach(.watchedStaysOpen, "descriptor \(descriptor) was closed while it was watched; call `unwatch` before close(2)"))
+                    ContractViolation(
+                        .watchedStaysOpen, "descriptor \(descriptor) was closed while it was watched; call `unwatch` before close(2)"))
             })
         watches = opened
         return opened

@@ -29,15 +29,15 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         case destroyed
     }
 
-    let plugin: PluginInstance
+    let plugin: HostedInstance
     let handler: HandlerDescriptor
     let request: Request
     let cached: CachedResponse?
     let client: any ProtocolClient
     let calls: any LoadCalls
-    private let requestImage: Lent<portolan_request>
+    private let requestImage: CStorage<portolan_request>
     /// A variable only because a constant of this kind can't be looked into.
-    private var cachedImage: Lent<portolan_response>?
+    private var cachedImage: CStorage<portolan_response>?
     private let clientTable: CallbackTable<portolan_client>
     /// What `make` returned.
     private var pointer: UnsafeMutableRawPointer?
@@ -48,18 +48,18 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     private let owner = Atomic<UInt>(0)
     private let isOverFlag = Atomic(false)
     private let isCut = Atomic(false)
-    private let nested = Mutex<[OpenNested]>([])
+    private let nested = Mutex<[ActiveNestedLoad]>([])
     let challenge = ChallengeSlot()
 
     // In call.
-    let upload: Upload
+    let upload: UploadReader
     let stored: StoredBody
-    private var answer: Lent<portolan_answer>?
+    private var answer: CStorage<portolan_answer>?
     /// What it has watched, once it has.
-    var watches: LoadWatches?
+    var watches: DescriptorWatches?
 
     init(
-        _ request: Request, cached: CachedResponse?, client: any ProtocolClient, handler: HandlerDescriptor, plugin: PluginInstance,
+        _ request: Request, cached: CachedResponse?, client: any ProtocolClient, handler: HandlerDescriptor, plugin: HostedInstance,
         calls: any LoadCalls
     ) {
         self.plugin = plugin
@@ -68,10 +68,10 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         self.cached = cached
         self.client = client
         self.calls = calls
-        unsafe requestImage = unsafe Lent(request)
-        unsafe cachedImage = unsafe cached.map { unsafe Lent($0.response, storage: .allowed) }
+        unsafe requestImage = unsafe CStorage(request)
+        unsafe cachedImage = unsafe cached.map { unsafe CStorage($0.response, storage: .allowed) }
         clientTable = CallbackTable(portolan_client(ofHostedLoad: ()))
-        upload = Upload(request.body)
+        upload = UploadReader(request.body)
         stored = StoredBody(cached?.body)
         clientTable.serve(self)
     }
@@ -103,9 +103,9 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         }
         switch refusal {
         case .success(let reason)?: throw reason
-        case .failure(let breach)?: throw LoadError(breach, by: handler.identifier)
+        case .failure(let violation)?: throw LoadError(violation, by: handler.identifier)
         case nil:
-            throw LoadError(Breach(.failureCarriesError, "`make` gave neither a load nor a reason"), by: handler.identifier)
+            throw LoadError(ContractViolation(.failureCarriesError, "`make` gave neither a load nor a reason"), by: handler.identifier)
         }
     }
 
@@ -157,7 +157,7 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         unsafe answer = nil
     }
 
-    func lend(_ answer: consuming Lent<portolan_answer>) -> UnsafePointer<portolan_answer>? {
+    func lend(_ answer: consuming CStorage<portolan_answer>) -> UnsafePointer<portolan_answer>? {
         unsafe self.answer = unsafe consume answer
         return unsafe self.answer?.pointer
     }
@@ -172,9 +172,9 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     }
 
     /// Ends the load for a breach. Any thread.
-    func cut(by breach: Breach) {
-        guard !isOver else { return report(breach) }
-        cut(with: LoadError(breach, by: handler.identifier))
+    func cut(by violation: ContractViolation) {
+        guard !isOver else { return report(violation) }
+        cut(with: LoadError(violation, by: handler.identifier))
     }
 
     /// Ends the load: the client hears `error`, and then the plugin is told to stop. Any thread.
@@ -194,26 +194,28 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
     }
 
     /// A breach that can't end the load, because it is over.
-    func report(_ breach: Breach) {
-        plugin.report(breach, by: handler.identifier)
+    func report(_ violation: ContractViolation) {
+        plugin.report(violation, by: handler.identifier)
     }
 
     /// A client function was called where none may be.
     func strayCall() {
         guard !isCut.load(ordering: .acquiring) else { return }
         switch stage.load(ordering: .acquiring) {
-        case .making: cut(by: Breach(.noEventFromQuestions, "`make` called the client; wait for the start"))
-        case .made: cut(by: Breach(.noEventBeforeStart, "the client was called before the load was started"))
+        case .making: cut(by: ContractViolation(.noEventFromQuestions, "`make` called the client; wait for the start"))
+        case .made: cut(by: ContractViolation(.noEventBeforeStart, "the client was called before the load was started"))
         case .active:
-            cut(by: Breach(.ownThreadsOnlyWake, "a thread that is not in a call into the load called its client; let it call `wake`"))
-        case .stopping: report(Breach(.stopIsKept, "`stop` called the client; there is nothing to deliver any more"))
-        case .destroying, .destroyed: report(Breach(.noEventFromQuestions, "`destroy` called the client"))
+            cut(
+                by: ContractViolation(
+                    .ownThreadsOnlyWake, "a thread that is not in a call into the load called its client; let it call `wake`"))
+        case .stopping: report(ContractViolation(.stopIsKept, "`stop` called the client; there is nothing to deliver any more"))
+        case .destroying, .destroyed: report(ContractViolation(.noEventFromQuestions, "`destroy` called the client"))
         }
     }
 
     // MARK: Loads inside
 
-    func open(_ inner: OpenNested) {
+    func open(_ inner: ActiveNestedLoad) {
         nested.withLock { $0.append(inner) }
         if isOver { inner.letGo() }
     }

@@ -39,10 +39,10 @@ final class StoredBody {
     }
 
     private static func read(_ reader: any BodyReader, into buffer: UnsafeMutableRawBufferPointer) throws(LoadError) -> Int {
-        let isReady = Monitor(false)
+        let isReady = ConditionLock(false)
         while true {
             var output = unsafe OutputRawSpan(buffer: buffer, initializedCount: 0)
-            let read = reader.read(into: &output) { isReady.signalling { $0 = true } }
+            let read = reader.read(into: &output) { isReady.withLockBroadcasting { $0 = true } }
             let count = output.byteCount
             switch read {
             case .bytes: return count

@@ -39,8 +39,8 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
     private let state = Mutex(State())
     private let outer: any ProtocolClient
     private let onProgress: @Sendable () -> Void
-    private var responseImage: Lent<portolan_response>?
-    private var errorImage: Lent<portolan_error>?
+    private var responseImage: CStorage<portolan_response>?
+    private var errorImage: CStorage<portolan_error>?
 
     /// - Parameters:
     ///   - outer: the client of the load around this one.
@@ -70,7 +70,7 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         if unsafe responseImage == nil {
             let (response, hasEnded) = state.withLock { ($0.response, $0.end != nil) }
             guard let response else { return unsafe hasEnded ? .failed : .nothing }
-            unsafe responseImage = unsafe Lent(response.0, storage: response.1)
+            unsafe responseImage = unsafe CStorage(response.0, storage: response.1)
         }
         guard let image = unsafe responseImage?.pointer else { return unsafe .nothing }
         return unsafe .value(image)
@@ -102,7 +102,7 @@ final class InnerLoad: ProtocolClient, @unchecked Sendable {  // … because wha
         if unsafe errorImage == nil {
             let end = state.withLock { $0.end }
             guard case .failed(let error) = end else { return nil }
-            unsafe errorImage = unsafe Lent(error)
+            unsafe errorImage = unsafe CStorage(error)
         }
         return unsafe errorImage?.pointer
     }

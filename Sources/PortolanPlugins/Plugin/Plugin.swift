@@ -34,7 +34,8 @@ public struct Plugin: Sendable {
     /// - Throws: `LoadError.Code.pluginNotLoadable`, with the rule that the library breaks, or `LoadError.Code.pluginRefused`, with the
     ///   plugin's reason.
     public init(
-        contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = LoadThreads(limit: 64),
+        contentsOf path: String, configuration: PluginConfiguration = PluginConfiguration(),
+        threads: LoadThreadPool = LoadThreadPool(limit: 64),
         logger: Logger = Logger(label: "portolan.plugins")
     ) throws(LoadError) {
         try self.init(contentsOf: path, configuration: configuration, threads: threads, logger: logger) { _ in }
@@ -44,22 +45,23 @@ public struct Plugin: Sendable {
     ///   - copying: whether a copy of the library is opened.
     ///   - agree: looks at what the library says of itself before any more of it is called.
     init(
-        contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration, threads: LoadThreads = LoadThreads(limit: 64),
+        contentsOf path: String, copying: Bool = false, configuration: PluginConfiguration,
+        threads: LoadThreadPool = LoadThreadPool(limit: 64),
         logger: Logger, agree: (PluginDescriptor) throws(PluginProblem) -> Void
     ) throws(LoadError) {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: path, copying: copying))
         do throws(PluginProblem) { try agree(descriptor) } catch { throw LoadError(error) }
-        let instance = unsafe try PluginInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
+        let instance = unsafe try HostedInstance(descriptor, configuration: configuration, extensions: Self.extensionTable, logger: logger)
         loads = instance
         identifier = descriptor.identifier
         name = descriptor.name
         vendor = descriptor.vendor
         version = descriptor.version
-        handlers = descriptor.handlers.map { [instance] in PluginHandler($0, of: instance, threads: threads) }
+        handlers = descriptor.handlers.map { [instance] in HostedHandler($0, of: instance, threads: threads) }
     }
 
     /// A library that is no plugin, and that a manifest binds.
-    init(_ manifest: PluginManifest, _ instance: BindingInstance, threads: LoadThreads = LoadThreads(limit: 64)) {
+    init(_ manifest: PluginManifest, _ instance: BindingInstance, threads: LoadThreadPool = LoadThreadPool(limit: 64)) {
         loads = instance
         (identifier, name, vendor, version) = (manifest.identifier, manifest.name, manifest.vendor, manifest.version.description)
         handlers = [BoundHandler(manifest.identifier, manifest.schemes, instance, threads: threads)]
@@ -85,5 +87,5 @@ private protocol LoadsOfPlugin: Sendable {
     func waitUntilIdle()
 }
 
-extension PluginInstance: LoadsOfPlugin {}
+extension HostedInstance: LoadsOfPlugin {}
 extension BindingInstance: LoadsOfPlugin {}

@@ -65,7 +65,7 @@ enum UserDatabase {
     }
 
     /// The list of users is the process's own, and one thread at a time may go through it.
-    private static let listing = Monitor(())
+    private static let listing = ConditionLock(())
 
     private static func userWithPrimaryGroup(_ group: gid_t, where isOther: (uid_t) -> Bool) -> String? {
         listing.withLock { _ in

@@ -6,10 +6,10 @@ import PortolanJSON
 
 /// What only tells how the bytes came (steps, metrics, challenges, loads inside) is passed over, and so is what this release does not know.
 extension EventTrace {
-    static func exchanges(in document: Place) throws(Place.Problem) -> ReadEntries {
+    static func exchanges(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         var entries = ReadEntries()
         for load in try document.required("loads").elements() {
-            entries.read { () throws(Place.Problem) in
+            entries.read { () throws(ErrorLocation.Problem) in
                 // `try?` because nothing is played by the time of day.
                 let began = (try? load["began"]?.text()).flatMap { Double(timestamp: $0) } ?? 0
                 var reading = LoadReading(began: began)
@@ -38,7 +38,7 @@ private struct LoadReading {
 
     init(began: Double) { self.began = began }
 
-    mutating func read(_ event: Place) throws(Place.Problem) {
+    mutating func read(_ event: ErrorLocation) throws(ErrorLocation.Problem) {
         let time = try event["time"]?.milliseconds() ?? .zero
         let name = try event.required("event")
         switch try name.text() {
@@ -57,7 +57,7 @@ private struct LoadReading {
     }
 
     /// - Parameter lost: how many events are missing at the end.
-    mutating func end(losing lost: Int) throws(Place.Problem) -> [Exchange] {
+    mutating func end(losing lost: Int) throws(ErrorLocation.Problem) -> [Exchange] {
         if lost > 0, let last = exchanges.indices.last, current == nil { current = exchanges.remove(at: last) }
         if var exchange = current {
             exchange.note(.brokenOff(lost > 0 ? "\(lost) events are missing in it" : "its end is missing"), at: exchange.end)
@@ -66,7 +66,7 @@ private struct LoadReading {
         return exchanges
     }
 
-    private mutating func begin(_ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func begin(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         if let unended = current { exchanges.append(unended) }
         let method = try event.required("method")
         guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is no method") }
@@ -82,7 +82,7 @@ private struct LoadReading {
     }
 
     /// The exchange that an event belongs to.
-    private mutating func open(for event: Place) throws(Place.Problem) {
+    private mutating func open(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         if let (method, url, bodyLength, start) = successor {
             var exchange = Exchange(method, url, began: began + start / .seconds(1))
             exchange.bodyLength = bodyLength
@@ -91,19 +91,19 @@ private struct LoadReading {
         guard current != nil else { throw event.problem("stands where no load has begun, or after its end") }
     }
 
-    private mutating func note(_ happening: Exchange.Event, _ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func note(_ happening: Exchange.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         current?.note(happening, at: max(.zero, time - start))
     }
 
-    private mutating func end(_ happening: Exchange.Event, _ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func end(_ happening: Exchange.Event, _ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         if case .finished = happening, !hasResponse { throw event.problem("ends a load that has no response") }
         try note(happening, event, at: time)
         if let ended = current.take() { exchanges.append(ended) }
     }
 
-    private mutating func noteRedirect(_ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func noteRedirect(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard var exchange = current, !hasResponse else { throw event.problem("stands after the response") }
         let target = try event.required("url").url()
@@ -115,26 +115,26 @@ private struct LoadReading {
         (current, successor) = (nil, (next.method, target, next.method == exchange.method ? exchange.bodyLength : 0, time))
     }
 
-    private mutating func noteInterim(_ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func noteInterim(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard !hasResponse else { throw event.problem("stands after the response") }
         try note(.interim(try head(event)), event, at: time)
     }
 
-    private mutating func noteTrailers(_ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func noteTrailers(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try openBody(for: event)
         hasTrailers = true
         try note(.trailers(try event.listedFields()), event, at: time)
     }
 
     /// As ``open(for:)``, for what follows a response.
-    private mutating func openBody(for event: Place) throws(Place.Problem) {
+    private mutating func openBody(for event: ErrorLocation) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard hasResponse else { throw event.problem("stands before the response") }
         guard !hasTrailers else { throw event.problem("stands after the trailers") }
     }
 
-    private mutating func noteResponse(_ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func noteResponse(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try open(for: event)
         guard !hasTrailers else { throw event.problem("stands after the trailers") }
         var response = try head(event)
@@ -151,7 +151,7 @@ private struct LoadReading {
         try note(.response(response), event, at: time)
     }
 
-    private mutating func noteData(_ event: Place, at time: Duration) throws(Place.Problem) {
+    private mutating func noteData(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         try openBody(for: event)
         let kept = try event["base64"]?.base64() ?? []
         let count = try event.required("bytes").count() ?? 0
@@ -162,7 +162,7 @@ private struct LoadReading {
         try note(.data(kept, count: count), event, at: time)
     }
 
-    private func failure(_ event: Place) throws(Place.Problem) -> Exchange.Event {
+    private func failure(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Exchange.Event {
         let message = try event["message"]?.text() ?? "the load failed"
         // Without a code it was the caller who ended it.
         guard let code = event["code"] else { return .brokenOff(message) }
@@ -171,7 +171,7 @@ private struct LoadReading {
     }
 
     /// Status and fields.
-    private func head(_ event: Place) throws(Place.Problem) -> Response {
+    private func head(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Response {
         guard let url = current?.url else { throw event.problem("stands where no load has begun, or after its end") }
         var response = Response(url: try event["url"]?.url() ?? url)
         if try event["event"]?.text() == "redirect" { response.url = url }
@@ -184,7 +184,7 @@ private struct LoadReading {
     }
 }
 
-extension Place {
+extension ErrorLocation {
     /// Pairs of a name and a value.
     fileprivate func listedFields() throws(Problem) -> HTTPFields {
         var fields = HTTPFields()

@@ -7,13 +7,13 @@ import PortolanJSON
 /// What programs that write such files leave out, or write otherwise, is read as they mean it: Chromium gives the cause of a failure as `_error` of the
 /// response, fields that repeat as one with line breaks, and those of HTTP/2 that begin with a colon; many files have no bodies.
 extension HTTPArchive {
-    static func exchanges(in document: Place) throws(Place.Problem) -> ReadEntries {
+    static func exchanges(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         let log = try document.required("log")
         // Of the others it is not known that a comment is the reason of a failure, and that the text is the bytes that came.
         let isOwn = try log["creator"]?["name"]?.text() == "Portolan"
         var entries = ReadEntries()
         for entry in try log.required("entries").elements() {
-            entries.read { () throws(Place.Problem) in
+            entries.read { () throws(ErrorLocation.Problem) in
                 // Nobody got this answer.
                 if case .bool(true)? = entry["_repeated"]?.value { return [] }
                 return [try exchange(entry, isOwn: isOwn)]
@@ -22,7 +22,7 @@ extension HTTPArchive {
         return entries
     }
 
-    private static func exchange(_ entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange {
+    private static func exchange(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange {
         var exchange = try request(entry, isOwn: isOwn)
         let answer = entry["response"]
         var (response, end) = (
@@ -46,7 +46,7 @@ extension HTTPArchive {
         return exchange
     }
 
-    private static func request(_ entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange {
+    private static func request(_ entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange {
         let request = try entry.required("request")
         let (name, text) = (try request.required("method"), try request.required("url"))
         guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is no method") }
@@ -71,7 +71,7 @@ extension HTTPArchive {
 
     /// How the load ended. A comment without a code is why it broke off, in an archive of one's own; in others it is anybody's word, and says why there
     /// is no answer where there is none.
-    private static func end(of entry: Place, isOwn: Bool) throws(Place.Problem) -> Exchange.Event {
+    private static func end(of entry: ErrorLocation, isOwn: Bool) throws(ErrorLocation.Problem) -> Exchange.Event {
         let status = try entry["response"]?["status"]?.count() ?? 0
         let comment = try entry["comment"]?.text()
         if let name = try (entry["_error"] ?? entry["response"]?["_error"])?.text(), !name.isEmpty {
@@ -85,7 +85,7 @@ extension HTTPArchive {
     }
 
     /// When the response came, and when the end, since the exchange's start.
-    private static func times(of entry: Place) throws(Place.Problem) -> (response: Duration, end: Duration) {
+    private static func times(of entry: ErrorLocation) throws(ErrorLocation.Problem) -> (response: Duration, end: Duration) {
         let total = try entry["time"]?.milliseconds() ?? .zero
         guard let timings = entry["timings"] else { return (total, total) }
         var before = Duration.zero

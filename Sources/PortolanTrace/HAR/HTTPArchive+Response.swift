@@ -15,7 +15,7 @@ struct ArchivedBody {
     var declared: MIMEType?
 }
 
-extension Place {
+extension ErrorLocation {
     func response(for url: URLRecord, isOwn: Bool) throws(Problem) -> Response {
         var response = Response(url: url)
         // 0 stands for none, unless a server has sent it.
@@ -68,7 +68,7 @@ extension Place {
     }
 
     /// - Parameter encoding: says `base64` where the text is that.
-    func bytes(encoding: Place?) throws(Problem) -> [UInt8] {
+    func bytes(encoding: ErrorLocation?) throws(Problem) -> [UInt8] {
         let text = try text()
         switch try encoding?.text().lowercased() {
         case nil, "": return Array(text.utf8)

@@ -3,10 +3,10 @@
 /// What could be read of a recording's entries, and what could not: one that is wrong does not lose the others.
 struct ReadEntries {
     private(set) var exchanges: [Exchange] = []
-    private(set) var problems: [Place.Problem] = []
+    private(set) var problems: [ErrorLocation.Problem] = []
 
     /// - Parameter entry: gives the exchanges of one entry.
-    mutating func read(_ entry: () throws(Place.Problem) -> [Exchange]) {
-        do throws(Place.Problem) { exchanges += try entry() } catch { problems.append(error) }
+    mutating func read(_ entry: () throws(ErrorLocation.Problem) -> [Exchange]) {
+        do throws(ErrorLocation.Problem) { exchanges += try entry() } catch { problems.append(error) }
     }
 }

@@ -53,8 +53,8 @@ public struct Recording: Sendable {
         } catch {
             throw RecordingError("line \(JSONPosition(of: error.offset, in: bytes)): \(error.problem.rawValue)")
         }
-        let document = Place(source ?? .null)
-        do throws(Place.Problem) {
+        let document = ErrorLocation(source ?? .null)
+        do throws(ErrorLocation.Problem) {
             for object in [document, document["log"]].compactMap(\.self) { try object.refuseDuplicates(of: ["log", "entries", "loads"]) }
             let entries: ReadEntries
             switch (document["log"], document["loads"]) {
@@ -83,7 +83,7 @@ public struct Recording: Sendable {
     ///
     /// - Parameter known: how many exchanges were there when `new` were loaded.
     package mutating func add(_ new: some Sequence<Exchange>, besidesFirst known: Int) {
-        let others = AnswerShelf(Array(exchanges.dropFirst(known)))
+        let others = ReplayIndex(Array(exchanges.dropFirst(known)))
         exchanges += new.filter { !others.hasAnswer(like: $0) && !others.hasFailure(like: $0) }
     }
 

@@ -52,7 +52,7 @@ extension Recording {
         let isSame = form == self.form
         let redaction = Redaction(keepsSecrets: keepingSecrets)
         let source = isSame ? source : nil
-        let known = AnswerShelf(isSame ? Array(exchanges.prefix(sourceCount)) : [])
+        let known = ReplayIndex(isSame ? Array(exchanges.prefix(sourceCount)) : [])
         return RecordingFile(
             exchanges.dropFirst(isSame ? sourceCount : 0).lazy.map { $0.redacted(by: redaction) },
             written: { form.entry($0) }, withoutBodies: { known.hasAny(like: $0) ? JSONValue?.none : form.entry($0.withoutBodies) },

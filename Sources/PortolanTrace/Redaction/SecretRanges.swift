@@ -18,7 +18,7 @@ struct SecretRange: Equatable {
 
 /// Where secrets stand in URLs, forms and texts. Ranges may lie in each other.
 enum SecretRanges {
-    enum Surroundings {
+    enum Context {
         /// Behind the first `?`, `;` or `#` names and values begin.
         case url
         /// URLs and names with values stand among other words.
@@ -33,7 +33,7 @@ enum SecretRanges {
     /// The values of parameters whose names are those of secrets, and values that hold an encoded URL with a password.
     ///
     /// - Parameter isEncoded: whether the bytes were the value of a parameter; what is encoded in them once more is not looked into.
-    static func parameters(in bytes: [UInt8], _ surroundings: Surroundings, isEncoded: Bool = false) -> [SecretRange] {
+    static func parameters(in bytes: [UInt8], _ surroundings: Context, isEncoded: Bool = false) -> [SecretRange] {
         guard bytes.contains(UInt8(ascii: "=")) else { return [] }
         var ranges: [SecretRange] = []
         var names = SecretName.Memory()
@@ -110,7 +110,7 @@ enum SecretRanges {
         return ranges
     }
 
-    private static func valueEnd(in bytes: [UInt8], from start: Int, isQuery: Bool, _ surroundings: Surroundings) -> Int {
+    private static func valueEnd(in bytes: [UInt8], from start: Int, isQuery: Bool, _ surroundings: Context) -> Int {
         let end = bytes[start...].firstIndex { byte in
             switch byte {
             case UInt8(ascii: "&"): true
@@ -130,7 +130,7 @@ enum SecretRanges {
     }
 
     /// Whether a text has an encoded URL or JSON in it that holds a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
-    private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ surroundings: Surroundings) -> Bool {
+    private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ surroundings: Context) -> Bool {
         // Up to where the next name may begin. So nothing is looked at twice.
         var (end, isEncoded) = (start, false)
         scan: while end < bytes.count {

@@ -15,7 +15,7 @@ package final class BodyCollector: Sendable {
     }
 
     private let reader: any BodyReader
-    private let turns = LoadTurns()
+    private let calls = SerialCalls()
     private let state: Mutex<State>
     private static let pieceSize = 64 << 10
 
@@ -34,7 +34,7 @@ package final class BodyCollector: Sendable {
         guard body.isRewindable else { return answer(.unread(length: body.length)) }
         do throws(LoadError) {
             let collector = BodyCollector(try body.makeReader(), answer)
-            collector.turns.take(.start) { _ in collector.read() }
+            collector.calls.submit(.start) { _ in collector.read() }
         } catch {
             answer(.unread(length: body.length))
         }
@@ -44,7 +44,7 @@ package final class BodyCollector: Sendable {
         while true {
             var read = BodyRead.end
             let piece = [UInt8](capacity: Self.pieceSize) { output in
-                read = reader.read(into: &output) { [self] in turns.take(.resume) { _ in self.read() } }
+                read = reader.read(into: &output) { [self] in calls.submit(.resume) { _ in self.read() } }
             }
             switch read {
             case .bytes:
@@ -85,8 +85,8 @@ extension BodyCollector.State {
 extension BodyCollector {
     /// As ``collect(_:then:)``, and waits for it. Not from event loops.
     package static func contents(of body: Body?) -> SentBody {
-        let monitor = Monitor(SentBody?.none)
-        collect(body) { sent in monitor.signalling { $0 = sent } }
+        let monitor = ConditionLock(SentBody?.none)
+        collect(body) { sent in monitor.withLockBroadcasting { $0 = sent } }
         return monitor.wait { $0 }
     }
 }

@@ -71,7 +71,7 @@ extension Exchange {
 }
 
 /// Writes down what a load reports, and passes it on.
-final class ExchangeRecorder: ClientStage {
+final class ExchangeRecorder: ForwardingClient {
     let next: any ProtocolClient
     private let record: ExchangeRecord
 

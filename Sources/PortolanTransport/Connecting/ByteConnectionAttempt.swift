@@ -7,13 +7,13 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private let endpoint: Endpoint
     private let connector: ByteConnector
     /// Answers the challenges of a handshake.
-    private weak var respondent: (any ChallengeRespondent)?
+    private weak var challengeHandler: (any ChallengeHandler)?
     private let didReach: (LoadStep) -> Void
     private var completion: ((Result<OpenConnection, LoadError>) -> Void)?
-    private var question: NameService.Question?
+    private var question: DNSResolver.Question?
     private var race: ConnectionRace?
     /// What was opened, and is closed if the attempt fails.
-    private var transport: SocketTransport?
+    private var transport: SocketConnection?
     private var remoteAddress: SocketAddress?
     private var handshake: TLSHandshake?
     /// Through the proxy, once it was asked.
@@ -23,7 +23,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     /// Whether it failed by an answer of the respondent, which says nothing about other attempts.
     package private(set) var failsOwnerOnly = false
 
-    private var deadline: LoadAlarm?
+    private var deadline: ScheduledTimer?
     private var end: UInt64 = 0
     /// How much of the time limit is left while a challenge waits for its answer.
     private var timeLeft: Duration?
@@ -31,18 +31,18 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private var step = ""
 
     init(
-        _ endpoint: Endpoint, connector: ByteConnector, respondent: (any ChallengeRespondent)?, didReach: @escaping (LoadStep) -> Void,
+        _ endpoint: Endpoint, connector: ByteConnector, challengeHandler: (any ChallengeHandler)?, didReach: @escaping (LoadStep) -> Void,
         completion: @escaping (Result<OpenConnection, LoadError>) -> Void
     ) {
         self.endpoint = endpoint
         self.connector = connector
-        self.respondent = respondent
+        self.challengeHandler = challengeHandler
         self.didReach = didReach
         self.completion = completion
     }
 
     private var configuration: TransportConfiguration { connector.configuration }
-    private var loop: SocketLoop { connector.loop }
+    private var loop: SocketEventLoop { connector.loop }
 
     package func start() {
         startDeadline(configuration.connectTimeout)
@@ -111,7 +111,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         }
     }
 
-    private func didFind(_ answer: NameService.Answer, _ host: String, _ port: Int) {
+    private func didFind(_ answer: DNSResolver.Answer, _ host: String, _ port: Int) {
         guard completion != nil else { return }
         question = nil
         switch answer {
@@ -141,7 +141,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         race = nil
         guard completion != nil else { return socket.close() }
         remoteAddress = address
-        let transport = SocketTransport(socket, on: loop, readSize: configuration.readSize)
+        let transport = SocketConnection(socket, on: loop, readSize: configuration.readSize)
         self.transport = transport
         transport.start(for: ConnectingReceiver(self))
         didReach(.connected)
@@ -156,7 +156,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     // MARK: The proxy
 
     /// TLS to the proxy itself, where its URL says so.
-    private func secureProxy(_ transport: SocketTransport) {
+    private func secureProxy(_ transport: SocketConnection) {
         guard let proxy = endpoint.proxy, proxy.isSecure else { return openTunnel(through: transport) }
         step = "the TLS handshake with the proxy \(proxy)"
         secure(transport, proxy.peer, offering: ["http/1.1"], for: nil) { [self] outcome in
@@ -172,7 +172,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     }
 
     /// Asks the proxy, where there is one, for a way to the origin.
-    private func openTunnel(through transport: SocketTransport) {
+    private func openTunnel(through transport: SocketConnection) {
         guard let proxy = endpoint.proxy, endpoint.usesTunnel || proxy.kind != .http else { return secureOrigin(transport) }
         step = "the proxy \(proxy)"
         let tunnel = tunnel ?? ProxyTunnel(endpoint, through: proxy, configuration: configuration, names: connector.names, on: loop)
@@ -192,10 +192,10 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
 
     // MARK: TLS
 
-    private func secureOrigin(_ transport: SocketTransport) {
+    private func secureOrigin(_ transport: SocketConnection) {
         guard let protocols = endpoint.applicationProtocols else { return hand(over: transport, nil) }
         step = "the TLS handshake"
-        secure(transport, endpoint.peer, offering: protocols, for: respondent) { [self] outcome in
+        secure(transport, endpoint.peer, offering: protocols, for: challengeHandler) { [self] outcome in
             switch outcome {
             case .secured(let security):
                 didReach(.secured)
@@ -209,7 +209,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     }
 
     private func secure(
-        _ transport: SocketTransport, _ peer: TLSPeer, offering protocols: [String], for owner: (any ChallengeRespondent)?,
+        _ transport: SocketConnection, _ peer: TLSPeer, offering protocols: [String], for owner: (any ChallengeHandler)?,
         _ completion: @escaping (TLSHandshake.Outcome) -> Void
     ) {
         let handshake = TLSHandshake(
@@ -228,14 +228,14 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     // MARK: The end
 
     /// The transport is no longer the attempt's.
-    private func hand(over transport: SocketTransport, _ security: ConnectionSecurity?) {
+    private func hand(over transport: SocketConnection, _ security: ConnectionSecurity?) {
         let address = remoteAddress.map { "\($0)" }
         finish(.success(OpenConnection(transport: transport, remoteAddress: address, proxySecurity: proxySecurity, security: security)))
     }
 }
 
 /// Takes what a transport reports before a connection has it. Nothing is read then but by handshakes.
-private final class ConnectingReceiver: ByteReceiver {
+private final class ConnectingReceiver: ByteConnectionReceiver {
     private weak var attempt: ByteConnectionAttempt?
     let isIdle = false
 

@@ -22,12 +22,13 @@ package struct TransportConfiguration: Sendable {
 /// In the turns of its loop.
 package final class ByteConnector: Sendable {
     let configuration: TransportConfiguration
-    let contexts: SecureContexts
-    let names: NameService
-    package let loop: SocketLoop
+    let contexts: TLSContextCache
+    let names: DNSResolver
+    package let loop: SocketEventLoop
 
     /// - Parameter contexts: TLS contexts, which connectors on other loops may share.
-    package init(_ configuration: TransportConfiguration, contexts: SecureContexts, names: NameService = .shared, on loop: SocketLoop) {
+    package init(_ configuration: TransportConfiguration, contexts: TLSContextCache, names: DNSResolver = .shared, on loop: SocketEventLoop)
+    {
         self.configuration = configuration
         self.contexts = contexts
         self.names = names
@@ -37,17 +38,17 @@ package final class ByteConnector: Sendable {
     /// A connection to `endpoint`, which is opened when the attempt is started.
     ///
     /// - Parameters:
-    ///   - respondent: answers the challenges of the TLS handshake with the server; the configuration's defaults hold where there is none.
+    ///   - challengeHandler: answers the challenges of the TLS handshake with the server; the configuration's defaults hold where there is none.
     ///   - didReach: reports each step when it is done.
     ///   - completion: called once, in a turn, after the attempt was started. It may fail with ``LoadError/Code/nameNotFound``,
     ///     ``LoadError/Code/proxyNotFound``, ``LoadError/Code/cannotConnect``, ``LoadError/Code/tunnelFailed``, ``LoadError/Code/socksFailed``,
     ///     ``LoadError/Code/secureConnectionFailed``, ``LoadError/Code/timedOut``, ``LoadError/Code/cancelled`` and with what is wrong with
     ///     certificates and answers.
     package func attempt(
-        to endpoint: Endpoint, for respondent: (any ChallengeRespondent)?, didReach: @escaping (LoadStep) -> Void = { _ in },
+        to endpoint: Endpoint, for challengeHandler: (any ChallengeHandler)?, didReach: @escaping (LoadStep) -> Void = { _ in },
         completion: @escaping (Result<OpenConnection, LoadError>) -> Void
     ) -> ByteConnectionAttempt {
-        ByteConnectionAttempt(endpoint, connector: self, respondent: respondent, didReach: didReach, completion: completion)
+        ByteConnectionAttempt(endpoint, connector: self, challengeHandler: challengeHandler, didReach: didReach, completion: completion)
     }
 
     /// Starts TLS on an open connection, as protocols do that agree on it in clear (STARTTLS).
@@ -58,18 +59,18 @@ package final class ByteConnector: Sendable {
     /// - Parameters:
     ///   - peer: whose name the certificate has to carry.
     ///   - protocols: to offer by ALPN (RFC 7301), the best first; none: no offer is made.
-    ///   - respondent: answers the challenges; the configuration's defaults hold where there is none.
-    ///   - completion: called once, in a turn, unless the handshake is cancelled. Then call ``SocketTransport/hand(to:)``, or close the connection
+    ///   - challengeHandler: answers the challenges; the configuration's defaults hold where there is none.
+    ///   - completion: called once, in a turn, unless the handshake is cancelled. Then call ``SocketConnection/hand(to:)``, or close the connection
     ///     where it failed.
     /// - Returns: the handshake, by which it can be cancelled.
     package func startTLS(
-        on transport: SocketTransport, with peer: TLSPeer, offering protocols: [String] = [],
-        for respondent: (any ChallengeRespondent)? = nil,
+        on transport: SocketConnection, with peer: TLSPeer, offering protocols: [String] = [],
+        for challengeHandler: (any ChallengeHandler)? = nil,
         completion: @escaping (TLSHandshake.Outcome) -> Void
     ) -> TLSHandshake {
         transport.pause()
         let handshake = TLSHandshake(
-            peer, contexts: contexts, offering: protocols, for: respondent, on: loop, isAsking: { _ in }, completion: completion)
+            peer, contexts: contexts, offering: protocols, for: challengeHandler, on: loop, isAsking: { _ in }, completion: completion)
         handshake.start(on: transport)
         return handshake
     }

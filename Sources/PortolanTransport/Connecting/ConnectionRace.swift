@@ -20,10 +20,10 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
     /// More addresses of a host than these are not tried.
     static let mostAddresses = 64
 
-    private let loop: SocketLoop
+    private let loop: SocketEventLoop
     private var rest: ArraySlice<SocketAddress>
     private var runners: [Runner] = []
-    private var timer: LoadAlarm?
+    private var timer: ScheduledTimer?
     private var completion: ((Result<(Socket, SocketAddress), SocketError>) -> Void)?
     private var lastError = SocketError.system(EHOSTUNREACH)
 
@@ -31,7 +31,8 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
     ///   - addresses: one at least.
     ///   - completion: called once, unless it is cancelled; also from within ``start()``.
     init(
-        to addresses: [SocketAddress], on loop: SocketLoop, completion: @escaping (Result<(Socket, SocketAddress), SocketError>) -> Void
+        to addresses: [SocketAddress], on loop: SocketEventLoop,
+        completion: @escaping (Result<(Socket, SocketAddress), SocketError>) -> Void
     ) {
         self.loop = loop
         self.completion = completion
@@ -118,10 +119,10 @@ final class ConnectionRace: @unchecked Sendable {  // … because it is touched 
         let socket: Socket
         let address: SocketAddress
         private weak var race: ConnectionRace?
-        private let loop: SocketLoop
+        private let loop: SocketEventLoop
         private(set) var mark: UInt64 = 0
 
-        init(_ socket: Socket, _ address: SocketAddress, in race: ConnectionRace, on loop: SocketLoop) {
+        init(_ socket: Socket, _ address: SocketAddress, in race: ConnectionRace, on loop: SocketEventLoop) {
             self.socket = socket
             self.address = address
             self.race = race

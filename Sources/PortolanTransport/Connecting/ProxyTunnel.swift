@@ -19,14 +19,14 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
     private let endpoint: Endpoint
     private let proxy: Proxy
     private let configuration: TransportConfiguration
-    private let names: NameService
-    private let loop: any SerialLoop
-    private var question: NameService.Question?
+    private let names: DNSResolver
+    private let loop: any EventLoop
+    private var question: DNSResolver.Question?
     private var handshake: TunnelHandshake?
     /// What is left to try, once a name has been looked up.
     private var addresses: ArraySlice<IPAddress>?
 
-    init(_ endpoint: Endpoint, through proxy: Proxy, configuration: TransportConfiguration, names: NameService, on loop: any SerialLoop) {
+    init(_ endpoint: Endpoint, through proxy: Proxy, configuration: TransportConfiguration, names: DNSResolver, on loop: any EventLoop) {
         self.endpoint = endpoint
         self.proxy = proxy
         self.configuration = configuration
@@ -41,7 +41,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
     }
 
     /// - Parameter completion: called once, in a turn, unless it is cancelled.
-    func open(over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void) {
+    func open(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
         switch proxy.kind {
         case .http:
             negotiate(over: transport, completion) { [self] () throws(LoadError) in
@@ -58,7 +58,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
     }
 
     private func negotiate(
-        over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void, _ make: () throws(LoadError) -> any TunnelNegotiation
+        over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void, _ make: () throws(LoadError) -> any TunnelNegotiation
     ) {
         do throws(LoadError) {
             let handshake = TunnelHandshake(try make(), with: proxy, over: transport) { [weak self] result in
@@ -86,14 +86,14 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
     // MARK: SOCKS5
 
     private func connect(
-        to destination: SOCKS5Negotiation.Destination, over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void
+        to destination: SOCKS5Negotiation.Destination, over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void
     ) {
         negotiate(over: transport, completion) { [self] () throws(LoadError) in
             try SOCKS5Negotiation(to: destination, port: endpoint.peer.port, through: proxy)
         }
     }
 
-    private func connectToNextAddress(over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void) {
+    private func connectToNextAddress(over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void) {
         if let next = addresses?.popFirst() { return connect(to: .address(next), over: transport, completion) }
         let (boundTransport, boundCompletion) = (TurnBound(transport), TurnBound(completion))
         question = names.find(endpoint.peer.host) { [self] answer in
@@ -102,7 +102,7 @@ final class ProxyTunnel: @unchecked Sendable {  // … because it is touched in 
     }
 
     private func didFind(
-        _ answer: NameService.Answer, over transport: SocketTransport, _ completion: @escaping (Outcome) -> Void
+        _ answer: DNSResolver.Answer, over transport: SocketConnection, _ completion: @escaping (Outcome) -> Void
     ) {
         guard question != nil else { return }
         question = nil

@@ -3,16 +3,16 @@
 package import PortolanCore
 
 /// Asks a proxy for a way to an origin over an open connection. In the turns of its loop only.
-final class TunnelHandshake: ByteReceiver {
+final class TunnelHandshake: ByteConnectionReceiver {
     private var negotiation: any TunnelNegotiation
     private let proxy: Proxy
-    private let transport: SocketTransport
+    private let transport: SocketConnection
     private var completion: ((Result<Void, LoadError>) -> Void)?
     let isIdle = false
 
     /// - Parameter completion: called once; where it fails, the transport is closed by the caller.
     init(
-        _ negotiation: any TunnelNegotiation, with proxy: Proxy, over transport: SocketTransport,
+        _ negotiation: any TunnelNegotiation, with proxy: Proxy, over transport: SocketConnection,
         completion: @escaping (Result<Void, LoadError>) -> Void
     ) {
         self.negotiation = negotiation

@@ -6,12 +6,12 @@ public import PortolanCore
 @_spi(Fuzzing) public final class InMemoryTLS {
     /// What handshakes have in common; the tickets of earlier ones among it.
     public struct Context: Sendable {
-        fileprivate let contexts: SecureContexts
+        fileprivate let contexts: TLSContextCache
         fileprivate let shared: TLSContext
 
         /// - Parameter settings: with trust roots that are given one by one.
         public init(_ settings: TLSSettings, offering protocols: [String]) throws(LoadError) {
-            contexts = SecureContexts(settings)
+            contexts = TLSContextCache(settings)
             var roots = TLSContext.Roots()
             for source in settings.trustRoots.sources {
                 roots.certificates += try CertificateFiles.certificates(from: source, for: .trustRoot)
@@ -44,10 +44,10 @@ public import PortolanCore
         case failed(reason: String)
     }
 
-    private let carrier = InMemoryCarrier()
+    private let carrier = InMemoryRecordTransport()
     private let session: TLSSession
     private let handshake: TLSHandshake
-    private let respondent: Respondent?
+    private let challengeHandler: ChallengeResponder?
     private let ending = Ending()
     private var isWaiting = false
     /// What was decrypted.
@@ -57,9 +57,9 @@ public import PortolanCore
     /// - Parameter ask: receives the challenges of the handshake; without it default handling answers. After an answer that comes later,
     ///   ``proceed()`` is called.
     public init(_ context: Context, host: String, ask: ((AuthenticationChallenge) -> Void)?) throws(LoadError) {
-        respondent = ask.map(Respondent.init)
+        challengeHandler = ask.map(ChallengeResponder.init)
         handshake = TLSHandshake(
-            Context.peer(host), contexts: context.contexts, offering: [], for: respondent, on: InMemoryLoop()
+            Context.peer(host), contexts: context.contexts, offering: [], for: challengeHandler, on: InMemoryEventLoop()
         ) { _ in
         } completion: { [ending] in
             ending.outcomes.append(Outcome($0))
@@ -128,7 +128,7 @@ public import PortolanCore
         var outcomes: [Outcome] = []
     }
 
-    private final class Respondent: ChallengeRespondent {
+    private final class ChallengeResponder: ChallengeHandler {
         private let take: (AuthenticationChallenge) -> Void
 
         init(_ take: @escaping (AuthenticationChallenge) -> Void) { self.take = take }
@@ -164,8 +164,8 @@ extension SocketError {
 }
 
 /// A carrier in memory, which takes everything.
-private final class InMemoryCarrier: TLSCarrier {
-    var input = KeptBytes()
+private final class InMemoryRecordTransport: TLSRecordTransport {
+    var input = ByteBuffer()
     var output: [UInt8] = []
     var hasEnded = false
 

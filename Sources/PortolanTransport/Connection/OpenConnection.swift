@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A connection that was opened, with what is known of it. Its user calls ``SocketTransport/hand(to:)`` first.
+/// A connection that was opened, with what is known of it. Its user calls ``SocketConnection/hand(to:)`` first.
 package struct OpenConnection {
-    package let transport: SocketTransport
+    package let transport: SocketConnection
     /// The address of the other end: the server's or, where there is one, the proxy's.
     package let remoteAddress: String?
     /// Of TLS to an `https:` proxy.

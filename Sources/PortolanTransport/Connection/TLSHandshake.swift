@@ -27,36 +27,36 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     }
 
     private let peer: TLSPeer
-    private let contexts: SecureContexts
+    private let contexts: TLSContextCache
     private let protocols: [String]
     private var context: TLSContext?
     /// Answers the challenges.
-    private weak var owner: (any ChallengeRespondent)?
+    private weak var owner: (any ChallengeHandler)?
     /// Whether the configured client certificate is for this server.
     private let showsIdentity: Bool
-    private let loop: any SerialLoop
+    private let loop: any EventLoop
     /// Called as a challenge begins, `true`, and ends.
     private let isAsking: (Bool) -> Void
     private var completion: ((Outcome) -> Void)?
 
     private var step = Step.preparing
     private weak var asked: AuthenticationChallenge?
-    private weak var transport: SocketTransport?
+    private weak var transport: SocketConnection?
     private var session: TLSSession?
     /// With which an earlier session is to be resumed.
     private var ticket: TLSTicket?
-    private var evidence: ServerEvidence?
+    private var evidence: ServerTrustEvaluation?
     private var identity: ClientIdentityChoice?
     private var gaveCertificate = false
 
     /// - Parameters:
     ///   - protocols: to offer by ALPN, the best first.
     ///   - isAsking: called with `true` as a challenge begins, and with `false` as it ends.
-    ///   - completion: called once in a turn, unless the handshake is cancelled. Then the connection waits for ``SocketTransport/hand(to:)``, or,
+    ///   - completion: called once in a turn, unless the handshake is cancelled. Then the connection waits for ``SocketConnection/hand(to:)``, or,
     ///     where the handshake failed, to be closed.
     init(
-        _ peer: TLSPeer, contexts: SecureContexts, offering protocols: [String], for owner: (any ChallengeRespondent)?,
-        showsIdentity: Bool = true, on loop: any SerialLoop, isAsking: @escaping (Bool) -> Void, completion: @escaping (Outcome) -> Void
+        _ peer: TLSPeer, contexts: TLSContextCache, offering protocols: [String], for owner: (any ChallengeHandler)?,
+        showsIdentity: Bool = true, on loop: any EventLoop, isAsking: @escaping (Bool) -> Void, completion: @escaping (Outcome) -> Void
     ) {
         self.peer = peer
         self.contexts = contexts
@@ -71,7 +71,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     /// Everything that was written to the connection leaves before the handshake.
-    func start(on transport: SocketTransport) {
+    func start(on transport: SocketConnection) {
         self.transport = transport
         contexts.context(offering: protocols) { [self] result in
             let proceed: @Sendable () -> Void = { [self] in start(with: result) }
@@ -92,7 +92,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because it is to
     /// From now on ``proceed()`` takes the handshake further.
     ///
     /// - Throws: ``LoadError/Code/noResources``
-    func makeSession(_ context: TLSContext, over carrier: any TLSCarrier) throws(LoadError) -> TLSSession {
+    func makeSession(_ context: TLSContext, over carrier: any TLSRecordTransport) throws(LoadError) -> TLSSession {
         let ticket = context.tickets.ticket(for: peer, now: Self.now)
         let session = try TLSSession(context, over: carrier, serverName: peer.name.indication, ticket: ticket, delegate: self)
         (self.context, self.ticket, self.session) = (context, ticket, session)
@@ -166,7 +166,7 @@ extension TLSHandshake: TLSHandshakeDriver {
 extension TLSHandshake: TLSSessionDelegate {
     func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ finding: ChainFinding?) -> Bool? {
         guard completion != nil else { return false }
-        let evidence = ServerEvidence(chain: chain, verdict: verdict(on: chain, finding), time: Self.now)
+        let evidence = ServerTrustEvaluation(chain: chain, verdict: verdict(on: chain, finding), time: Self.now)
         var isInside = true
         var decision: Bool?
         askTrust(evidence) { [self] in
@@ -186,7 +186,7 @@ extension TLSHandshake: TLSSessionDelegate {
     }
 
     /// Calls `proceed` when the server is trusted.
-    private func askTrust(_ evidence: ServerEvidence, then proceed: @escaping () -> Void) {
+    private func askTrust(_ evidence: ServerTrustEvaluation, then proceed: @escaping () -> Void) {
         ask { answer in
             ServerTrust.question(peer, evidence, answer: answer)
         } then: { [self] answer in

@@ -3,7 +3,7 @@
 /// What a handshake waits for.
 enum HandshakeWait {
     case reading, writing
-    /// It is over, or an answer is awaited, after which ``SocketTransport/continueHandshake()`` is called.
+    /// It is over, or an answer is awaited, after which ``SocketConnection/continueHandshake()`` is called.
     case nothing
 }
 

@@ -11,7 +11,7 @@ import PortolanCore
 /// A stream socket: the system calls of a connection. None of them waits, none raises SIGPIPE. In the turns of its loop only.
 ///
 /// A closed one has ended and takes nothing: its number may be another file's by then, and TLS may still have an alert to send.
-final class Socket: TLSCarrier {
+final class Socket: TLSRecordTransport {
     let descriptor: CInt
     private(set) var isClosed = false
 

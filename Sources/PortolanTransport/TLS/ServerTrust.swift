@@ -8,19 +8,19 @@ package import PortolanCore
 /// handshake, every other one when it is given the connection. So what one load accepts against the verdict binds no other.
 package final class ServerTrust {
     /// What the server showed, in this handshake or in the one of the session that was resumed.
-    package let evidence: ServerEvidence
+    package let evidence: ServerTrustEvaluation
     /// The load that was asked while the connection was opened.
     private weak var judge: AnyObject?
     /// Whether the load that was asked gave its own client certificate: then no other may use the connection.
     package let isPersonal: Bool
 
-    init(_ evidence: ServerEvidence, judge: AnyObject?, isPersonal: Bool) {
+    init(_ evidence: ServerTrustEvaluation, judge: AnyObject?, isPersonal: Bool) {
         self.evidence = evidence
         self.judge = judge
         self.isPersonal = isPersonal
     }
 
-    package func wasJudged(by load: AnyObject) -> Bool { judge === load }
+    package func wasEvaluated(by load: AnyObject) -> Bool { judge === load }
 
     /// What an answer means: `nil` where the server is trusted, else why the load ends.
     package static func refusal(_ answer: ChallengeAnswer, verdict: LoadError?, peer: TLSPeer) -> LoadError? {
@@ -39,7 +39,7 @@ package final class ServerTrust {
     }
 
     package static func question(
-        _ peer: TLSPeer, _ evidence: ServerEvidence, answer: @escaping @Sendable (ChallengeAnswer) -> Void
+        _ peer: TLSPeer, _ evidence: ServerTrustEvaluation, answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) -> AuthenticationChallenge {
         let space = ProtectionSpace(
             kind: .serverTrust(chain: evidence.chain), protocolName: peer.protocolName, host: peer.host, port: peer.port)

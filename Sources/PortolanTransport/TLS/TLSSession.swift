@@ -58,7 +58,7 @@ final class TLSSession {
 
     private let ssl: OpaquePointer
     private let context: TLSContext
-    private let carrier: any TLSCarrier
+    private let carrier: any TLSRecordTransport
     private weak var delegate: (any TLSSessionDelegate)?
     /// Why the carrier moves nothing any more.
     private var carrierFailure: SocketError?
@@ -81,9 +81,9 @@ final class TLSSession {
     private var hasSentCloseNotify = false
 
     /// Tickets that came before it was known what they are worth.
-    private var earlyTickets: [KeptSession] = []
+    private var earlyTickets: [CachedTLSSession] = []
     /// Where tickets go, with whose evidence; none are kept where it is `nil` at the end of the handshake.
-    private var ticketTarget: (peer: TLSPeer, evidence: ServerEvidence)?
+    private var ticketTarget: (peer: TLSPeer, evidence: ServerTrustEvaluation)?
     private var isKeepingTickets = true
 
     /// - Parameters:
@@ -91,7 +91,8 @@ final class TLSSession {
     ///   - ticket: of an earlier session with the same server.
     /// - Throws: ``LoadError/Code/noResources``
     init(
-        _ context: TLSContext, over carrier: any TLSCarrier, serverName: String?, ticket: TLSTicket?, delegate: any TLSSessionDelegate
+        _ context: TLSContext, over carrier: any TLSRecordTransport, serverName: String?, ticket: TLSTicket?,
+        delegate: any TLSSessionDelegate
     ) throws(LoadError) {
         guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(Self.method) else {
             throw LoadError(.noResources, message: "OpenSSL made no session: \(TLSError.take()?.words ?? "no reason given")")
@@ -168,7 +169,7 @@ final class TLSSession {
     // MARK: Tickets
 
     /// From now on tickets are kept for the next connection to `peer`.
-    func keepTickets(for peer: TLSPeer, _ evidence: ServerEvidence) {
+    func keepTickets(for peer: TLSPeer, _ evidence: ServerTrustEvaluation) {
         ticketTarget = (peer, evidence)
         for kept in earlyTickets { context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer) }
         earlyTickets = []
@@ -184,7 +185,7 @@ final class TLSSession {
         ticketCount += 1
         if ticketCount > Self.mostTickets + dataCount >> 10 { isFlooded = true }
         guard !isFlooded else { return }
-        guard isKeepingTickets, earlyTickets.count < 4, let kept = unsafe KeptSession(copying: ticket) else { return }
+        guard isKeepingTickets, earlyTickets.count < 4, let kept = unsafe CachedTLSSession(copying: ticket) else { return }
         if let (peer, evidence) = ticketTarget {
             context.tickets.add(TLSTicket(kept: kept, evidence: evidence), for: peer)
         } else {
@@ -269,7 +270,7 @@ final class TLSSession {
 }
 
 // A session carries another one: TLS to a proxy, and through it TLS to the origin.
-extension TLSSession: TLSCarrier {
+extension TLSSession: TLSRecordTransport {
     func receive(_ target: UnsafeMutableRawBufferPointer) -> TransferResult {
         switch unsafe read(into: target) {
         case .bytes(let count): .moved(count)

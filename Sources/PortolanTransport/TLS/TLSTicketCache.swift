@@ -11,7 +11,7 @@ import Synchronization
 
 /// A session as OpenSSL keeps it (`SSL_SESSION`), freed with the last reference.
 @safe
-final class KeptSession: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nobody changes it
+final class CachedTLSSession: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nobody changes it
     let session: OpaquePointer
 
     /// Copies the session, because OpenSSL marks that of a connection which ends without close_notify as not resumable (`SSL_free(3)`), and RFC 5246
@@ -24,16 +24,16 @@ final class KeptSession: @unchecked Sendable {  // … because OpenSSL counts it
     }
 
     /// For a connection of its own, whose end leaves this one as it is.
-    func copy() -> KeptSession? { unsafe KeptSession(copying: session) }
+    func copy() -> CachedTLSSession? { unsafe CachedTLSSession(copying: session) }
 
     deinit { unsafe SSL_SESSION_free(session) }
 }
 
 /// What a server gave to resume a session (RFC 8446 §2.2), with what was found out about the server then.
 struct TLSTicket: Sendable {
-    let kept: KeptSession
+    let kept: CachedTLSSession
     /// The chain that the server showed in the handshake, and the verdict on it: a resumed session shows none.
-    let evidence: ServerEvidence
+    let evidence: ServerTrustEvaluation
 
     private var session: OpaquePointer { unsafe kept.session }
 

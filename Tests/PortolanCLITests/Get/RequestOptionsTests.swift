@@ -34,7 +34,7 @@ import Testing
 
     @Test func codedBodiesAreAskedFor() throws {
         let request = try request("--coded")
-        #expect(request[KeepsContentCoding.self] == true)
+        #expect(request[DisablesContentDecoding.self] == true)
         #expect(request.fields == [.acceptEncoding: "gzip, deflate"])
         #expect(try self.request("--raw", "-H", "Accept-Encoding: br").fields == [.acceptEncoding: "br"])
         #expect(try self.request("--raw", "-H", "Accept-Encoding:").fields[.acceptEncoding] == nil)

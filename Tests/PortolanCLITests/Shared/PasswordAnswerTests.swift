@@ -16,8 +16,8 @@ import Testing
 
     @Test func aProxysPasswordIsForProxiesAlone() {
         let passwords = PasswordAnswer(argument: "u:p:q", for: .proxy)
-        #expect(passwords.judge(challenge("h")) == .leftAlone)
-        #expect(passwords.judge(challenge("any", isProxy: true)) == .answered)
+        #expect(passwords.evaluate(challenge("h")) == .leftAlone)
+        #expect(passwords.evaluate(challenge("any", isProxy: true)) == .answered)
         #expect(passwords.answer(for: .answered).credential == .password(user: "u", password: "p:q"))
         #expect(PasswordAnswer(argument: "u", for: .proxy).answer(for: .answered).credential == .password(user: "u", password: ""))
     }
@@ -28,11 +28,11 @@ import Testing
 
     @Test func theHostOfTheURLGetsThem() throws {
         let passwords = try passwords(for: "http://h/")
-        #expect(passwords.judge(challenge("H", port: 80)) == .answered)
-        #expect(passwords.judge(challenge("other")) == .leftAlone)
-        #expect(passwords.judge(challenge("h", port: 81)) == .leftAlone)
-        #expect(passwords.judge(challenge(isProxy: true)) == .leftAlone)
-        #expect(passwords.judge(challenge(kind: .serverTrust(chain: []))) == .leftAlone)
+        #expect(passwords.evaluate(challenge("H", port: 80)) == .answered)
+        #expect(passwords.evaluate(challenge("other")) == .leftAlone)
+        #expect(passwords.evaluate(challenge("h", port: 81)) == .leftAlone)
+        #expect(passwords.evaluate(challenge(isProxy: true)) == .leftAlone)
+        #expect(passwords.evaluate(challenge(kind: .serverTrust(chain: []))) == .leftAlone)
     }
 
     @Test(
@@ -46,7 +46,7 @@ import Testing
             ("a:b:http://h:1/x", "http", 1, true), ("zip:x", "http", 80, true),
         ] as [(String, String, Int?, Bool)])
     func theyAreForOneSchemeHostAndPort(url: String, scheme: String, port: Int?, isMeant: Bool) throws {
-        let verdict = try passwords(for: url).judge(challenge(port: port, scheme: scheme))
+        let verdict = try passwords(for: url).evaluate(challenge(port: port, scheme: scheme))
         #expect(verdict == (isMeant ? .answered : .leftAlone))
     }
 
@@ -60,21 +60,21 @@ import Testing
 
     @Test func wrongOnesAreNotSentAgain() throws {
         let passwords = try passwords(for: "http://h/")
-        #expect(passwords.judge(challenge()) == .answered)
-        #expect(passwords.judge(challenge(failures: 1)) == .refused)
+        #expect(passwords.evaluate(challenge()) == .answered)
+        #expect(passwords.evaluate(challenge(failures: 1)) == .refused)
     }
 
     @Test func aSpaceThatForgetsThatItAskedIsLeftInTheEnd() throws {
         let passwords = try passwords(for: "http://h/")
-        let verdicts = (0..<40).map { _ in passwords.judge(challenge()) }
+        let verdicts = (0..<40).map { _ in passwords.evaluate(challenge()) }
         #expect(verdicts.first == .answered && verdicts.last == .refused)
     }
 
     @Test func aURLWithoutHostGivesThemOnlyBeforeARedirect() throws {
         let passwords = try passwords(for: "zip:http://h/a")
-        #expect(passwords.judge(challenge()) == .answered)
+        #expect(passwords.evaluate(challenge()) == .answered)
         passwords.noteRedirect()
-        #expect(passwords.judge(challenge("other")) == .leftAlone)
+        #expect(passwords.evaluate(challenge("other")) == .leftAlone)
     }
 
     @Test func noSecretIsInTheMessage() {

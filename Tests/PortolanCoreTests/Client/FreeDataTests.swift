@@ -7,12 +7,12 @@ import Testing
 
 /// The short way of data past the machine: where it is taken, the machine would have said the same, in every state that four bytes can hold.
 @Suite struct FreeDataTests {
-    private static let states = EventOrder.Phase.allCases.flatMap { phase in
-        (0..<UInt16(1 << 11)).map { EventOrder(phase: phase, flags: EventOrder.Flags(rawValue: $0)) }
+    private static let states = EventStateMachine.Phase.allCases.flatMap { phase in
+        (0..<UInt16(1 << 11)).map { EventStateMachine(phase: phase, flags: EventStateMachine.Flags(rawValue: $0)) }
     }
 
     private static let rules = [false, true].flatMap { parts in
-        [false, true].map { EventOrder.Rules(allowsParts: parts, offersCached: $0) }
+        [false, true].map { EventStateMachine.Rules(allowsParts: parts, offersCached: $0) }
     }
 
     @Test func beginningIsWhatTheMachineWouldAnswer() {

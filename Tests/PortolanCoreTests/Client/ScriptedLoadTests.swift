@@ -78,7 +78,7 @@ import Testing
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(StubHandler { _ in .pieces([[1], [2], [3]]) }) { task.withLock { $0 }?.cancel() }
         let delegate = RecordingDelegate()
-        let made = loader(handler) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let made = loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
             .task(for: try Request("x:1"), delegate: delegate)
         task.withLock { $0 = made }
         made.resume()
@@ -93,7 +93,7 @@ import Testing
         let task = Mutex<LoadTask?>(nil)
         let handler = StoppingHandler(StubHandler { _ in throw LoadError(.notFound, message: "no") }) { task.withLock { $0 }?.cancel() }
         let delegate = RecordingDelegate()
-        let made = loader(handler) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
+        let made = loader(handler) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } } }
             .task(for: try Request("x:1"), delegate: delegate)
         task.withLock { $0 = made }
         made.resume()

@@ -9,12 +9,12 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ClockTests {
     @Test func alarmsFallDueInOrder() {
         var random = SeededGenerator(seed: 3)
-        var queue = AlarmQueue()
+        var queue = TimerQueue()
         let fired = Mutex<[Int]>([])
         var expected: [Int] = []
         for _ in 0..<1000 {
             let time = Int.random(in: 0..<500, using: &random)
-            let alarm = LoadAlarm { fired.withLock { $0.append(time) } }
+            let alarm = ScheduledTimer { fired.withLock { $0.append(time) } }
             queue.insert(alarm, at: .seconds(time))
             if Bool.random(using: &random) { alarm.cancel() } else { expected.append(time) }
         }
@@ -24,10 +24,10 @@ import Testing
 
     @Test func anAlarmFiresOnceOrNever() {
         let count = Mutex(0)
-        let alarm = LoadAlarm { count.withLock { $0 += 1 } }
+        let alarm = ScheduledTimer { count.withLock { $0 += 1 } }
         alarm.fire()
         alarm.fire()
-        let cancelled = LoadAlarm { count.withLock { $0 += 100 } }
+        let cancelled = ScheduledTimer { count.withLock { $0 += 100 } }
         cancelled.cancel()
         cancelled.fire()
         #expect(count.withLock { $0 } == 1)
@@ -35,24 +35,24 @@ import Testing
 
     @Test func theSystemClockKeepsTime() {
         let clock = SystemClock()
-        let early = Monitor<[Bool]>([])
+        let early = ConditionLock<[Bool]>([])
         let now = clock.now
         for number in [3, 1, 2] {
             let deadline = now + .milliseconds(20 * number)
             // The clock that fires is finer than the one that is asked: a few milliseconds may lie between them.
             clock.schedule(
-                LoadAlarm { early.signalling { $0.append(MonotonicTime.now < deadline) } }, at: deadline)
+                ScheduledTimer { early.withLockBroadcasting { $0.append(MonotonicTime.now < deadline) } }, at: deadline)
         }
         #expect(early.wait { $0.count == 3 ? $0 : nil } == [false, false, false])
     }
 
     @Test func anAlarmThatHangsHoldsUpNoOther() {
         let clock = SystemClock()
-        let isReleased = Monitor(false)
-        let fired = Monitor(false)
-        clock.schedule(LoadAlarm { _ = isReleased.wait { $0 ? true : nil } }, at: clock.now)
-        clock.schedule(LoadAlarm { fired.signalling { $0 = true } }, at: clock.now + .milliseconds(10))
+        let isReleased = ConditionLock(false)
+        let fired = ConditionLock(false)
+        clock.schedule(ScheduledTimer { _ = isReleased.wait { $0 ? true : nil } }, at: clock.now)
+        clock.schedule(ScheduledTimer { fired.withLockBroadcasting { $0 = true } }, at: clock.now + .milliseconds(10))
         #expect(fired.wait { $0 ? true : nil } == true)
-        isReleased.signalling { $0 = true }
+        isReleased.withLockBroadcasting { $0 = true }
     }
 }

@@ -187,7 +187,7 @@ import Testing
             load.respond()
         }
         let loader = loader(handler, StubHandler(schemes: .only(["there"])) { _ in .text("there") }) {
-            $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule.id) } }
+            $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule.id) } }
         }
         #expect(try await String(decoding: loader.data(from: "here:x").0, as: UTF8.self) == "there")
         #expect(observed.withLock { $0 } == ["ORDER-04"])

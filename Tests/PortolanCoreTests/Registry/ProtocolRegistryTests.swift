@@ -24,8 +24,8 @@ import Testing
         let registration = registry.register(Self.stub("a", .only(["x"])))
         registry.replace(registration, with: Array(repeating: Self.stub("b", .only(["x"])), count: 5000))
         let retirement = registry.unregister(registration)
-        let calls = Monitor(0)
-        try PlatformThread.start { retirement.whenFinished { calls.signalling { $0 += 1 } } }
+        let calls = ConditionLock(0)
+        try PlatformThread.start { retirement.whenFinished { calls.withLockBroadcasting { $0 += 1 } } }
         calls.wait { $0 > 0 ? () : nil }
         #expect(retirement.isFinished && calls.withLock { $0 } == 1)
     }
@@ -37,7 +37,7 @@ import Testing
         registry.register(Self.stub("any-2", .any))
         let refusing = Refusing()
         registry.register(refusing)
-        let asked = try registry.snapshot().explain(Self.request("x:1"), failed: []).asked
+        let asked = try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).asked
         #expect(asked.map(\.handler) == ["refusing", "any-2"])
         #expect(asked.map(\.refusal) == [.cannotInit, nil])
     }
@@ -53,7 +53,7 @@ import Testing
                 registry.register(handler)
                 if schemes.contains("x") { expected.insert(handler.identifier, at: 0) }
             }
-            #expect(try registry.snapshot().explain(Self.request("x:1"), failed: []).asked.map(\.handler) == expected)
+            #expect(try registry.snapshot().handlerCandidates(for: Self.request("x:1"), failed: []).asked.map(\.handler) == expected)
         }
     }
 
@@ -70,10 +70,10 @@ import Testing
         registry.register(Self.stub("below", .any))
         registry.register(Self.stub("above", .any))
         var request = try Self.request("x:1")
-        request.marks = [RequestMark(handler: "above", url: request.url)]
-        #expect(registry.snapshot().explain(request, failed: []).asked.map(\.refusal) == [.ownRequest, nil])
+        request.visitedHandlers = [LoopGuard(handler: "above", url: request.url)]
+        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).asked.map(\.refusal) == [.ownRequest, nil])
         request.url = try URLRecord(parsing: "x:2")
-        #expect(registry.snapshot().explain(request, failed: []).asked.map(\.handler) == ["above"])
+        #expect(registry.snapshot().handlerCandidates(for: request, failed: []).asked.map(\.handler) == ["above"])
     }
 
     @Test func retirementEndsWithTheLastLoad() async throws {
@@ -128,7 +128,7 @@ import Testing
             for _ in 0..<4 {
                 group.addTask {
                     for _ in 0..<20_000 {
-                        guard case .handler(let entry)? = registry.find(request, passing: []) else {
+                        guard case .handler(let entry)? = registry.find(request, excluding: []) else {
                             Issue.record("nobody was found")
                             return
                         }
@@ -151,7 +151,7 @@ import Testing
                     for number in 0..<100 {
                         let registration = registry.register(Self.stub("\(worker)-\(number)", number % 2 == 0 ? .any : .only(["x"])))
                         // As a loader asks: a snapshot whose handler was taken out meanwhile says that it is outdated.
-                        if case .handler(let entry)? = registry.find(request, passing: []) {
+                        if case .handler(let entry)? = registry.find(request, excluding: []) {
                             entry.endLoad()
                         } else {
                             Issue.record("nobody was found")
@@ -199,7 +199,7 @@ extension RegistryIndex {
     /// The handler that takes `request`, where none has to be made first.
     fileprivate func handler(for request: Request) -> RegisteredHandler? {
         // An outdated index has nobody to offer.
-        do throws(Outdated) { if case .handler(let entry)? = try find(request) { return entry } } catch {}
+        do throws(StaleIndexError) { if case .handler(let entry)? = try find(request) { return entry } } catch {}
         return nil
     }
 }

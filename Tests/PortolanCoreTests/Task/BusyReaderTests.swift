@@ -102,7 +102,7 @@ import Testing
         let executor = OneThread()
         let pipe = BodyPipe(capacity: 1 << 20)
         let writer = Task(executorPreference: executor) { () -> Bool in
-            let other = Monitor(false)
+            let other = ConditionLock(false)
             Task(executorPreference: executor) { other.withLock { $0 = true } }
             for _ in 0..<1000 { try await pipe.write([1, 2, 3]) }
             return other.withLock { $0 }
@@ -112,7 +112,7 @@ import Testing
 
     /// Runs jobs one after another on a thread of its own.
     private final class OneThread: TaskExecutor {
-        private let threads = LoadThreads(limit: 1)
+        private let threads = LoadThreadPool(limit: 1)
 
         func enqueue(_ job: consuming ExecutorJob) {
             let job = UnownedJob(job)

@@ -71,7 +71,7 @@ import Testing
 
     @Test func theBlockingFormWaits() throws {
         let handler = ManualHandler { load in
-            let thread = LoadThreads(limit: 1)
+            let thread = LoadThreadPool(limit: 1)
             try? thread.run {
                 load.respond()
                 load.deliver("from another thread")

@@ -122,7 +122,7 @@ import Testing
         task.resume()
         handler.loads.first?.redirect(to: target.url)
         #expect(handler.loads.map(\.request.nestingDepth) == [1, 1])
-        #expect(handler.loads.last?.request.marks.map(\.handler) == ["org.portolan.manual"])
+        #expect(handler.loads.last?.request.visitedHandlers.map(\.handler) == ["org.portolan.manual"])
         task.cancel()
     }
 

@@ -21,13 +21,13 @@ import Testing
     @Test func aCompletionHandlerMayWaitForAnotherLoad() throws {
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler)
-        let outer = Monitor<Result<Int, LoadError>?>(nil)
+        let outer = ConditionLock<Result<Int, LoadError>?>(nil)
         loader.load(try Request("x:outer")) { _ in
             do throws(LoadError) {
                 let count = try loader.waitForData(for: Request("x:inner")).0.count
-                outer.signalling { $0 = .success(count) }
+                outer.withLockBroadcasting { $0 = .success(count) }
             } catch {
-                outer.signalling { $0 = .failure(error) }
+                outer.withLockBroadcasting { $0 = .failure(error) }
             }
         }
         let first = try #require(handler.loads.first)
@@ -43,11 +43,11 @@ import Testing
 
     @Test func completionHandlersThatWaitForEachOtherAllRun() throws {
         let loader = loader(stub)
-        let begun = Monitor(0)
+        let begun = ConditionLock(0)
         let count = 100
         for _ in 0..<count {
             loader.load(try Request("stub:1")) { _ in
-                begun.signalling { $0 += 1 }
+                begun.withLockBroadcasting { $0 += 1 }
                 begun.wait { $0 == count ? () : nil }
             }
         }
@@ -56,8 +56,8 @@ import Testing
 
     @Test func aThousandCompletionHandlersNeedFewThreads() throws {
         let threads = DeliveryThreads()
-        let done = Monitor(0)
-        for _ in 0..<1000 { threads.run { done.signalling { $0 += 1 } } }
+        let done = ConditionLock(0)
+        for _ in 0..<1000 { threads.run { done.withLockBroadcasting { $0 += 1 } } }
         #expect(done.wait(atMost: .seconds(60)) { $0 == 1000 ? true : nil } == true)
         #expect(threads.threadCount <= DeliveryThreads.mostThreads)
     }
@@ -90,18 +90,18 @@ import Testing
     @Test func aSlowChallengeDelegateDoesNotHoldTheHandlersThread() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
-        let isOpen = Monitor(false)
+        let isOpen = ConditionLock(false)
         let delegate = RecordingDelegate(onChallenge: { challenge in
             isOpen.wait { $0 ? () : nil }
             challenge.answer(.use(.password(user: "me", password: "")))
         })
         async let outcome = loader.data(for: Request("x:1"), delegate: delegate)
         let load = await handler.nextLoad()
-        let answered = Monitor<ChallengeAnswer?>(nil)
+        let answered = ConditionLock<ChallengeAnswer?>(nil)
         let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
-        load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { answer in answered.signalling { $0 = answer } })
+        load.client.didReceive(AuthenticationChallenge(protectionSpace: space) { answer in answered.withLockBroadcasting { $0 = answer } })
         // It comes here though the delegate has not returned.
-        isOpen.signalling { $0 = true }
+        isOpen.withLockBroadcasting { $0 = true }
         guard case .use(.password("me", _))? = answered.wait(atMost: .seconds(60), for: { $0 }) else {
             Issue.record("no answer came")
             return
@@ -135,7 +135,7 @@ import Testing
     @Test func waitingOnAnEventLoopsThreadFailsAtOnce() throws {
         let thread = UInt(pthread_self())
         let isLoop = Atomic(true)
-        SleeplessThreads.add { isLoop.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
+        NonBlockingThreads.add { isLoop.load(ordering: .relaxed) && UInt(pthread_self()) == thread }
         defer { isLoop.store(false, ordering: .relaxed) }
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler, stub)
@@ -154,17 +154,17 @@ import Testing
     @Test func aWaitBeyondTheLimitOfWaitingThreadsSendsNoPOST() throws {
         let handler = ManualHandler(schemes: .only(["x"]))
         let loader = loader(handler)
-        let threads = LoadThreads(limit: 1)
-        for _ in 0..<LoadThreads.mostWaiting { try threads.leavePlace() }
-        let outcome = Monitor<LoadError?>(nil)
+        let threads = LoadThreadPool(limit: 1)
+        for _ in 0..<LoadThreadPool.mostWaiting { try threads.leavePlace() }
+        let outcome = ConditionLock<LoadError?>(nil)
         var request = try Request("x:1")
         request.method = .post
         try threads.run { [request] in
             do throws(LoadError) {
                 _ = try loader.waitForData(for: request)
-                outcome.signalling { $0 = LoadError(.unknown, message: "it was not refused") }
+                outcome.withLockBroadcasting { $0 = LoadError(.unknown, message: "it was not refused") }
             } catch {
-                outcome.signalling { $0 = error }
+                outcome.withLockBroadcasting { $0 = error }
             }
         }
         #expect(outcome.wait(atMost: .seconds(60)) { $0 }?.code == .noResources)
@@ -174,9 +174,9 @@ import Testing
     @Test func aTaskThatIsSuspendedTellsItsDelegateWhenItIsResumed() async throws {
         let handler = ManualHandler()
         let loader = loader(handler)
-        let isDone = Monitor(false)
+        let isDone = ConditionLock(false)
         let delegate = RecordingDelegate()
-        let task = loader.load(try Request("x:1"), delegate: delegate) { _ in isDone.signalling { $0 = true } }
+        let task = loader.load(try Request("x:1"), delegate: delegate) { _ in isDone.withLockBroadcasting { $0 = true } }
         let load = try #require(handler.loads.first)
         task.suspend()
         load.client.didReach(.connected)

@@ -25,7 +25,7 @@ import Testing
         let load = try #require(outer.loads.first)
         load.respond()
         load.deliver([1])
-        let isKept = task.gate.isKept
+        let isKept = task.delegateSerializer.isRetained
         #expect(isKept)
         return (task, load)
     }
@@ -51,7 +51,7 @@ import Testing
         Self.ask(inner.loads.first)
         #expect(delegate.events.suffix(3) == [.data([1])] + (try innerEvents()))
         #expect(load.deliver([2]) == .keepGoing)
-        let isKept = task.gate.isKept
+        let isKept = task.delegateSerializer.isRetained
         #expect(!isKept)
         Self.ask(inner.loads.first)
         #expect(delegate.events.suffix(2) == [.data([2]), .challenge])
@@ -106,7 +106,7 @@ import Testing
         let inner = ManualHandler(schemes: .only(["x"]))
         let counts = Mutex((inside: 0, overlaps: 0))
         let client = Mutex<(any ProtocolClient)?>(nil)
-        let (isAmid, isReady, hasAsked, hasEnded) = (Monitor(false), Monitor(false), Monitor(false), Monitor(false))
+        let (isAmid, isReady, hasAsked, hasEnded) = (ConditionLock(false), ConditionLock(false), ConditionLock(false), ConditionLock(false))
         let delegate = RecordingDelegate { event, _ in
             counts.withLock {
                 $0.inside += 1
@@ -114,21 +114,21 @@ import Testing
             }
             sched_yield()  // so that the other thread comes into this if it can
             if event == .data([1]) {
-                isAmid.signalling { $0 = true }
+                isAmid.withLockBroadcasting { $0 = true }
                 isReady.wait { $0 ? () : nil }
             }
             counts.withLock { $0.inside -= 1 }
-            if event == .finished { hasEnded.signalling { $0 = true } }
+            if event == .finished { hasEnded.withLockBroadcasting { $0 = true } }
             return .keepGoing
         }
         try PlatformThread.start {
             isAmid.wait { $0 ? () : nil }
-            isReady.signalling { $0 = true }
+            isReady.withLockBroadcasting { $0 = true }
             if let outer = client.withLock({ $0.take() }), let request = try? Request(Self.innerURL) {
                 outer.makeNestedLoad(for: request, client: outer).startLoading()
                 Self.ask(inner.loads.first)
             }
-            hasAsked.signalling { $0 = true }
+            hasAsked.withLockBroadcasting { $0 = true }
         }
         let pieces: [[UInt8]] = [[1]] + (0..<20).map { _ in [2] } + [[3]]
         let scripted = Scripted(pieces: pieces) { made in client.withLock { $0 = made } }

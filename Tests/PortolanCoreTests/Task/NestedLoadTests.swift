@@ -57,7 +57,7 @@ import Testing
             load.respond()
             load.finish()
         }
-        let loader = loader(outer, inner) { $0.breachObserver = { rule, _ in observed.withLock { $0.append(rule) } } }
+        let loader = loader(outer, inner) { $0.violationObserver = { rule, _ in observed.withLock { $0.append(rule) } } }
         _ = try await loader.data(from: "outer:x")
         #expect(inner.loads.first?.calls == [.start, .stop])
         #expect(observed.withLock { $0 }.isEmpty)

@@ -42,7 +42,7 @@ import Testing
         let task = loader.task(for: try Request("outer:1"), delegate: delegate)
         task.resume()
         let load = try #require(outer.loads.first)
-        let nexts = try (0..<count).map { load.client.makeNextLoad(for: try Request("inner:\($0)"), client: RecordingClient()) }
+        let nexts = try (0..<count).map { load.client.makeLoadByNextHandler(for: try Request("inner:\($0)"), client: RecordingClient()) }
         for next in nexts { next.startLoading() }
         return try Waiting(task, delegate, nexts: nexts, loads: inner.loads)
     }

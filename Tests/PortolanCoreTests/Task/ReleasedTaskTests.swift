@@ -241,7 +241,7 @@ import Testing
             task.resume()
             let load = try #require(outer.loads.first)
             load.client.makeNestedLoad(for: try Request("inner:1"), client: client).startLoading()
-            load.client.makeNextLoad(for: try Request("inner:2"), client: client).startLoading()
+            load.client.makeLoadByNextHandler(for: try Request("inner:2"), client: client).startLoading()
             #expect(inner.loads.count == 2)
             task.suspend()
         }

@@ -111,5 +111,5 @@ private final class EndingClock: LoadClock {
         return clock.now
     }
 
-    func schedule(_ alarm: LoadAlarm, at deadline: Duration) { clock.schedule(alarm, at: deadline) }
+    func schedule(_ alarm: ScheduledTimer, at deadline: Duration) { clock.schedule(alarm, at: deadline) }
 }

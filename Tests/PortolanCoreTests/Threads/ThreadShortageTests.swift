@@ -19,8 +19,8 @@ import Testing
         private static let retryTime = Duration.milliseconds(50)
         let clock = ManualClock()
 
-        func pool(limit: Int) -> LoadThreads {
-            LoadThreads(limit: limit, clock: clock) { [self] body throws(LoadError) in
+        func pool(limit: Int) -> LoadThreadPool {
+            LoadThreadPool(limit: limit, clock: clock) { [self] body throws(LoadError) in
                 let isShort = state.withLock { state in
                     state.asked += 1
                     return state.isShort
@@ -43,37 +43,37 @@ import Testing
 
     /// Two jobs that have let go of their places and wait, as in `waitForData`, until `pool` has nothing else that runs.
     private struct Waiters {
-        let go = Monitor(false)
-        let isOver = Monitor(false)
-        private let aside = Monitor(0)
-        let done = Monitor(0)
+        let go = ConditionLock(false)
+        let isOver = ConditionLock(false)
+        private let aside = ConditionLock(0)
+        let done = ConditionLock(0)
 
-        init(in pool: LoadThreads) throws {
+        init(in pool: LoadThreadPool) throws {
             let (go, isOver, aside, done) = (go, isOver, aside, done)
-            let begun = Monitor(0)
+            let begun = ConditionLock(0)
             for _ in 0..<2 {
                 try pool.run {
-                    begun.signalling { $0 += 1 }
+                    begun.withLockBroadcasting { $0 += 1 }
                     go.wait { $0 ? () : nil }
                     do throws(LoadError) {
                         try LoadWorker.waiting { () throws(LoadError) in
-                            aside.signalling { $0 += 1 }
+                            aside.withLockBroadcasting { $0 += 1 }
                             isOver.wait { $0 ? () : nil }
                         }
                     } catch { Issue.record("\(error)") }
-                    done.signalling { $0 += 1 }
+                    done.withLockBroadcasting { $0 += 1 }
                 }
             }
             begun.wait { $0 == 2 ? () : nil }
         }
 
         func step() {
-            go.signalling { $0 = true }
+            go.withLockBroadcasting { $0 = true }
             aside.wait { $0 == 2 ? () : nil }
         }
 
         func end() {
-            isOver.signalling { $0 = true }
+            isOver.withLockBroadcasting { $0 = true }
             done.wait { $0 == 2 ? () : nil }
         }
     }
@@ -83,8 +83,8 @@ import Testing
         let supply = Supply()
         let pool = supply.pool(limit: 2)
         let waiters = try Waiters(in: pool)
-        let ran = Monitor(0)
-        for _ in 0..<count { try pool.run { ran.signalling { $0 += 1 } } }
+        let ran = ConditionLock(0)
+        for _ in 0..<count { try pool.run { ran.withLockBroadcasting { $0 += 1 } } }
         supply.setShort(true)
         waiters.step()
         #expect(supply.asked <= 2)
@@ -110,8 +110,8 @@ import Testing
         #expect(supply.asked == 2 && supply.clock.pendingAlarmCount == 0)
         #expect(pool.census == (0, 0))
         supply.setShort(false)
-        let ran = Monitor(false)
-        try pool.run { ran.signalling { $0 = true } }
+        let ran = ConditionLock(false)
+        try pool.run { ran.withLockBroadcasting { $0 = true } }
         #expect(ran.wait(atMost: .seconds(60)) { $0 ? true : nil } == true)
     }
 
@@ -119,9 +119,9 @@ import Testing
     @Test(arguments: [false, true]) func keptJobsRunWhenThereAreThreads(_ isNested: Bool) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
-        let ran = Monitor<[Int]>([])
+        let ran = ConditionLock<[Int]>([])
         supply.setShort(true)
-        for number in 0..<1000 { pool.runEventually(isNested: isNested) { ran.signalling { $0.append(number) } } }
+        for number in 0..<1000 { pool.runEventually(isNested: isNested) { ran.withLockBroadcasting { $0.append(number) } } }
         let asked = supply.asked
         for _ in 0..<100 { supply.retry() }
         #expect(supply.asked == asked + 100 && ran.withLock { $0.isEmpty })
@@ -135,15 +135,15 @@ import Testing
     @Test(arguments: [false, true]) func aThreadThatEndsItsJobTakesKeptOnesUp(_ isNested: Bool) throws {
         let supply = Supply()
         let pool = supply.pool(limit: 2)
-        let (isOpen, begun, ran) = (Monitor(false), Monitor(false), Monitor(0))
+        let (isOpen, begun, ran) = (ConditionLock(false), ConditionLock(false), ConditionLock(0))
         try pool.run {
-            begun.signalling { $0 = true }
+            begun.withLockBroadcasting { $0 = true }
             isOpen.wait { $0 ? () : nil }
         }
         begun.wait { $0 ? () : nil }
         supply.setShort(true)
-        for _ in 0..<100 { pool.runEventually(isNested: isNested) { ran.signalling { $0 += 1 } } }
-        isOpen.signalling { $0 = true }
+        for _ in 0..<100 { pool.runEventually(isNested: isNested) { ran.withLockBroadcasting { $0 += 1 } } }
+        isOpen.withLockBroadcasting { $0 = true }
         #expect(ran.wait(atMost: .seconds(60)) { $0 == 100 ? $0 : nil } == 100)
         // The retry that is left holds pool and clock in a circle.
         supply.retry()
@@ -154,9 +154,9 @@ import Testing
     @Test func aJobThatWaitsLongIsNotWrappedAgainEachTime() throws {
         let supply = Supply()
         let pool = supply.pool(limit: 1)
-        let ran = Monitor(false)
+        let ran = ConditionLock(false)
         supply.setShort(true)
-        pool.runEventually { ran.signalling { $0 = true } }
+        pool.runEventually { ran.withLockBroadcasting { $0 = true } }
         for _ in 0..<50_000 { supply.retry() }
         supply.setShort(false)
         supply.retry()

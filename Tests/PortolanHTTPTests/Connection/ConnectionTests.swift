@@ -43,7 +43,7 @@ struct ConnectionTests {
     @Test(arguments: ResponseTable.all) func aResponseIsDeliveredOrRefused(_ row: ResponseCase) async throws {
         let server = try ScriptedServer([.receiveHead, .send(row.bytes)])
         var request = try Request(server.url(), method: row.method)
-        request[KeepsContentCoding.self] = true
+        request[DisablesContentDecoding.self] = true
         // A tunnel is no load.
         if row.method == .connect { return }
         do {

@@ -61,8 +61,8 @@ final class FileUploadTests {
     /// Else it would come whole, too.
     @Test func theKernelMayTakeAFileAndNothingElse() throws {
         _ = try fill(1)
-        #expect(try Upload(.file(path: file.path)).isFile)
-        #expect(try !Upload(.bytes([1])).isFile)
+        #expect(try RequestBodyWriter(.file(path: file.path)).isFile)
+        #expect(try !RequestBodyWriter(.bytes([1])).isFile)
     }
 
     @Test func itIsReadAgainForARedirect() async throws {

@@ -77,11 +77,11 @@ import Testing
         let loader = Loader(configuration: .default, registry: registry)
         let request = try Request(server.url())
         let tally = Tally()
-        let (lanes, each) = (64, 157)
+        let (shards, each) = (64, 157)
         await withTaskGroup(of: Void.self) { group in
-            for lane in 0..<lanes {
+            for shard in 0..<shards {
                 group.addTask {
-                    var generator = SeededGenerator(seed: UInt64(lane))
+                    var generator = SeededGenerator(seed: UInt64(shard))
                     for _ in 0..<each {
                         // Half of them are let be, or connections would hardly be used again.
                         let plan = Bool.random(using: &generator) ? .never : Plan.allCases.randomElement(using: &generator) ?? .never
@@ -92,14 +92,14 @@ import Testing
         }
         let result = tally.counts.withLock { $0 }
         #expect(result.wrong.isEmpty, "\(result.wrong.prefix(10))")
-        #expect(result.finished + result.cancelled == lanes * each && lanes * each >= 10_000)
-        #expect(result.finished > lanes * each / 3 && result.cancelled > lanes * each / 5)
+        #expect(result.finished + result.cancelled == shards * each && shards * each >= 10_000)
+        #expect(result.finished > shards * each / 3 && result.cancelled > shards * each / 5)
 
         // No load is in flight, no connection open, no descriptor of one, and no task is held by anybody.
         await registry.unregister(registration).finished()
         handler.closeIdleConnections()
         try await server.waitUntilClosed()
-        #expect(server.connections.count < lanes * each / 2, "connections are hardly used again")
+        #expect(server.connections.count < shards * each / 2, "connections are hardly used again")
         server.close()
         while try OwnSockets(port: server.port).count > 0 { try await Self.pause() }
         while result.tasks.contains(where: { $0.task != nil }) { try await Self.pause() }

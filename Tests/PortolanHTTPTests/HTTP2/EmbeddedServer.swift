@@ -7,8 +7,8 @@ import PortolanCore
 
 /// An HTTP/2 connection whose other end is the test: no socket, no thread, every byte as the test wants it.
 final class EmbeddedServer {
-    let loop = InMemoryLoop()
-    let transport: FakeTransport
+    let loop = InMemoryEventLoop()
+    let transport: FakeByteConnection
     let connection: HTTP2Connection
     /// Where the connection belongs.
     private(set) var pool: ConnectionPool?
@@ -23,9 +23,9 @@ final class EmbeddedServer {
     init(configuration: HTTPConfiguration = HTTPConfiguration(), isGreeting: Bool = true) throws {
         let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
-        transport = FakeTransport(on: loop, for: connection)
+        transport = FakeByteConnection(on: loop, for: connection)
         let pool = ConnectionPool(
-            on: loop, limits: configuration.connections, budget: ConnectionBudget(1), connector: FakeConnector()
+            on: loop, limits: configuration.connections, limiter: ConnectionLimiter(1), connector: FakeConnector()
         ) {}
         connection.join(pool, over: transport)
         self.pool = pool
@@ -39,8 +39,8 @@ final class EmbeddedServer {
 
     /// Starts an exchange and reads what it sends.
     @discardableResult
-    func start(_ exchange: RecordingExchange) -> any ExchangeCarrier {
-        let carrier = connection.makeCarrier(for: exchange)
+    func start(_ transaction: RecordingTransaction) -> any HTTPStream {
+        let carrier = connection.makeCarrier(for: transaction)
         carrier.start()
         read()
         return carrier

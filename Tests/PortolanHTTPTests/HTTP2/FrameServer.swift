@@ -21,7 +21,7 @@ final class FrameServer: Sendable {
     }
 
     let server: ScriptedServer
-    private let seen: Monitor<Counts>
+    private let seen: ConditionLock<Counts>
 
     var counts: Counts { seen.withLock { $0 } }
 
@@ -30,10 +30,10 @@ final class FrameServer: Sendable {
     }
 
     init(streams: Int = 100, script: @escaping Script) throws {
-        let seen = Monitor(Counts())
+        let seen = ConditionLock(Counts())
         self.seen = seen
         server = try ScriptedServer { number in
-            seen.signalling { $0.connections += 1 }
+            seen.withLockBroadcasting { $0.connections += 1 }
             let connection = Connection(number, seen)
             return [
                 .receiveThrough("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), .send(ServerFrames.settings([(3, streams)])),
@@ -63,7 +63,7 @@ final class FrameServer: Sendable {
 
         /// Counted from 0.
         let number: Int
-        private let seen: Monitor<Counts>
+        private let seen: ConditionLock<Counts>
         private let decoder = HPACKDecoder()
         private var output: [UInt8] = []
         private var isClosing = false
@@ -73,7 +73,7 @@ final class FrameServer: Sendable {
         /// The path of the request whose head came last.
         private(set) var path = ""
 
-        fileprivate init(_ number: Int, _ seen: Monitor<Counts>) {
+        fileprivate init(_ number: Int, _ seen: ConditionLock<Counts>) {
             self.number = number
             self.seen = seen
         }
@@ -93,13 +93,13 @@ final class FrameServer: Sendable {
                 // `try?` because a test that needs the path fails without it.
                 path = (try? decoder.decode(frame.payload))?.first { $0.name == ":path" }?.text ?? ""
                 streams[frame.stream] = Stream(window: initialWindow)
-                seen.signalling {
+                seen.withLockBroadcasting {
                     $0.openStreams += 1
                     $0.mostStreams = max($0.mostStreams, $0.openStreams)
                 }
             case 3: end(frame.stream)
             case 4 where frame.flags & 1 == 0: apply(frame.payload)
-            case 7: seen.signalling { $0.goodbyes += 1 }
+            case 7: seen.withLockBroadcasting { $0.goodbyes += 1 }
             case 8 where frame.stream == 0: window += value
             case 8: streams[frame.stream]?.window += value
             default: break
@@ -120,7 +120,7 @@ final class FrameServer: Sendable {
         }
 
         private func end(_ number: Int) {
-            if streams.removeValue(forKey: number) != nil { seen.signalling { $0.openStreams -= 1 } }
+            if streams.removeValue(forKey: number) != nil { seen.withLockBroadcasting { $0.openStreams -= 1 } }
         }
 
         private func endWhereOver(_ number: Int) {
@@ -137,7 +137,7 @@ final class FrameServer: Sendable {
                     window -= count
                     streams[number]?.window -= count
                     streams[number]?.sent += count
-                    seen.signalling { $0.written[number, default: 0] += count }
+                    seen.withLockBroadcasting { $0.written[number, default: 0] += count }
                     if isLast { hasEnded(number) }
                 }
             }

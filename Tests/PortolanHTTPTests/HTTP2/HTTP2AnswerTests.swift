@@ -9,41 +9,41 @@ import Testing
 @Suite struct HTTP2AnswerTests {
     enum Delivery: CaseIterable { case whole, byteByByte }
 
-    private func run(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws -> (EmbeddedServer, RecordingExchange) {
+    private func run(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws -> (EmbeddedServer, RecordingTransaction) {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(row.method)
-        server.start(exchange)
+        let transaction = try RecordingTransaction(row.method)
+        server.start(transaction)
         switch delivery {
         case .whole: server.send(row.frames)
         case .byteByByte: server.sendByteByByte(row.frames)
         }
-        return (server, exchange)
+        return (server, transaction)
     }
 
     @Test(arguments: HTTP2AnswerRow.sound, Delivery.allCases)
     func soundAnswersAreDelivered(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
-        let (server, exchange) = try run(row, delivery)
+        let (server, transaction) = try run(row, delivery)
         guard case .complete(let status, let body, let interim, let trailers) = row.outcome else { return }
-        #expect(exchange.error == nil)
-        #expect(exchange.events.last == .end)
-        #expect(exchange.events.contains { if case .response(status, _) = $0 { true } else { false } })
-        #expect(exchange.text == body)
-        #expect(exchange.events.compactMap { if case .interim(let status) = $0 { status } else { nil } } == interim)
-        #expect(exchange.trailers.map { Dictionary($0.map { ($0.name.rawName, $0.value) }) { "\($0), \($1)" } } ?? [:] == trailers)
+        #expect(transaction.error == nil)
+        #expect(transaction.events.last == .end)
+        #expect(transaction.events.contains { if case .response(status, _) = $0 { true } else { false } })
+        #expect(transaction.text == body)
+        #expect(transaction.events.compactMap { if case .interim(let status) = $0 { status } else { nil } } == interim)
+        #expect(transaction.trailers.map { Dictionary($0.map { ($0.name.rawName, $0.value) }) { "\($0), \($1)" } } ?? [:] == trailers)
         #expect(server.resetCode() == nil)
     }
 
     @Test(arguments: HTTP2AnswerRow.malformed, Delivery.allCases)
     func malformedAnswersEndTheirStreamAlone(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
-        let (server, exchange) = try run(row, delivery)
+        let (server, transaction) = try run(row, delivery)
         guard case .streamFails(let code, let rule) = row.outcome else { return }
-        #expect(exchange.error?.code == code)
-        #expect(exchange.endCount == 1)
-        if let cause = exchange.error?.cause { #expect((cause as? HTTP2ResponseError)?.rule == rule) }
-        #expect(exchange.error?.message.contains(rule.problem) == true, "\(String(describing: exchange.error))")
-        #expect(exchange.fate.map { if case .seen = $0 { true } else { false } } == true)
+        #expect(transaction.error?.code == code)
+        #expect(transaction.endCount == 1)
+        if let cause = transaction.error?.cause { #expect((cause as? HTTP2ResponseError)?.rule == rule) }
+        #expect(transaction.error?.message.contains(rule.problem) == true, "\(String(describing: transaction.error))")
+        #expect(transaction.eligibility.map { if case .seen = $0 { true } else { false } } == true)
 
-        let next = try RecordingExchange()
+        let next = try RecordingTransaction()
         server.start(next)
         server.send(ServerFrames.headers([(":status", "200")], stream: 3, ends: true))
         #expect(next.events.last == .end)
@@ -59,29 +59,29 @@ import Testing
     @Test(arguments: HTTP2AnswerRow.fatal, Delivery.allCases)
     func brokenConnectionsFailTheirStreamsOnce(_ row: HTTP2AnswerRow, _ delivery: Delivery) throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(row.method)
-        server.start(exchange)
+        let transaction = try RecordingTransaction(row.method)
+        server.start(transaction)
         switch delivery {
         case .whole: server.send(row.frames)
         case .byteByByte: server.sendByteByByte(row.frames)
         }
         guard case .connectionFails(let code, let number) = row.outcome else { return }
-        #expect(exchange.error?.code == code)
-        #expect(exchange.endCount == 1)
+        #expect(transaction.error?.code == code)
+        #expect(transaction.endCount == 1)
         // It may have been a response that could not be read: the server has seen the request.
-        #expect(exchange.fate.map { if case .seen = $0 { true } else { false } } == true)
+        #expect(transaction.eligibility.map { if case .seen = $0 { true } else { false } } == true)
         #expect(server.goAwayCode == number)
         #expect(!server.isOpen)
         #expect(server.connection.room == 0)
         server.endConnection()
-        #expect(exchange.endCount == 1)
+        #expect(transaction.endCount == 1)
     }
 
     /// In words of ours, with the code that the server receives.
     @Test(arguments: HTTP2AnswerRow.fatal)
     func whatBreaksAConnectionIsSaidInWords(_ row: HTTP2AnswerRow) throws {
-        let (server, exchange) = try run(row, .whole)
-        let error = try #require(exchange.error)
+        let (server, transaction) = try run(row, .whole)
+        let error = try #require(transaction.error)
         let name = HTTP2ErrorCode(rawValue: UInt32(try #require(server.goAwayCode))).name
         #expect(error.message.hasPrefix("https://example.org ") || error.message.hasPrefix("the fields of a response from "))
         #expect(error.message.contains(" (\(name), RFC ") && error.message.contains("); "), "\(error.message)")
@@ -94,13 +94,13 @@ import Testing
 
     @Test func whatBreaksAStreamIsSaidInWords() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 1, count: 100_000)))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 100_000)))
+        server.start(transaction)
         let update = ServerFrames.windowUpdate(0x7FFF_FFFF, stream: 1)
         server.send(update + update)
         #expect(server.resetCode() == 3)
         #expect(
-            exchange.error?.description == "https://example.org gave a window of a size that no window has "
+            transaction.error?.description == "https://example.org gave a window of a size that no window has "
                 + "(FLOW_CONTROL_ERROR, RFC 9113 §6.9.1); the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile")
     }
 
@@ -110,29 +110,29 @@ import Testing
         let step = max(1, row.frames.count / 60)
         for count in stride(from: 0, to: row.frames.count, by: step) {
             let server = try EmbeddedServer()
-            let exchange = try RecordingExchange(row.method)
-            server.start(exchange)
+            let transaction = try RecordingTransaction(row.method)
+            server.start(transaction)
             server.send(Array(row.frames.prefix(count)))
-            let endedBefore = exchange.endCount
+            let endedBefore = transaction.endCount
             server.endConnection()
-            #expect(exchange.endCount == 1)
+            #expect(transaction.endCount == 1)
             if endedBefore == 0 {
-                #expect(exchange.error?.code == .connectionLost, "\(count) of \(row.frames.count) bytes")
+                #expect(transaction.error?.code == .connectionLost, "\(count) of \(row.frames.count) bytes")
             }
         }
     }
 
     @Test func bytesAndLengthsAreReported() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(path: "/a", fields: [.accept: "*/*"])
-        server.start(exchange)
+        let transaction = try RecordingTransaction(path: "/a", fields: [.accept: "*/*"])
+        server.start(transaction)
         server.send(
             ServerFrames.headers([(":status", "200"), ("content-length", "5"), ("x-a", "b")]) + ServerFrames.data("hello", ends: true))
-        #expect(exchange.events == [.requestSent, .response(200, length: 5), .data(5), .end])
-        #expect(exchange.report?.bytesReceived == Int64("content-length: 5\r\nx-a: b\r\nhello".utf8.count))
-        #expect(exchange.report?.networkProtocol == "h2")
-        #expect(exchange.report?.isReused == false)
-        let second = try RecordingExchange()
+        #expect(transaction.events == [.requestSent, .response(200, length: 5), .data(5), .end])
+        #expect(transaction.report?.bytesReceived == Int64("content-length: 5\r\nx-a: b\r\nhello".utf8.count))
+        #expect(transaction.report?.networkProtocol == "h2")
+        #expect(transaction.report?.isReused == false)
+        let second = try RecordingTransaction()
         server.start(second)
         server.send(ServerFrames.headers([(":status", "204")], stream: 3, ends: true))
         #expect(second.report?.isReused == true)
@@ -140,10 +140,10 @@ import Testing
 
     @Test func headSaysTheLengthThatTheBodyWouldHave() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.head)
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.head)
+        server.start(transaction)
         server.send(ServerFrames.headers([(":status", "200"), ("content-length", "5")], ends: true))
-        #expect(exchange.events == [.requestSent, .response(200, length: 5), .end])
+        #expect(transaction.events == [.requestSent, .response(200, length: 5), .end])
     }
 }
 

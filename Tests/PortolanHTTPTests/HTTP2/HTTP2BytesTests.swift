@@ -21,12 +21,12 @@ import Testing
 
     @Test(arguments: [16_000, 20_000, 70_000, 1_000_000]) func largeRequestsTakeSeveralFrames(_ count: Int) throws {
         let server = try EmbeddedServer()
-        let neighbour = try RecordingExchange()
+        let neighbour = try RecordingTransaction()
         server.start(neighbour)
         // Huffman coding makes it no smaller.
         let value = [UInt8](repeating: UInt8(ascii: "~"), count: count)
-        let exchange = try RecordingExchange(fields: HTTPFields([try Self.field(value)]))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field(value)]))
+        server.start(transaction)
         let frames = server.frames.filter { $0.stream == 3 }
         #expect(frames.map(\.type) == [1] + [UInt8](repeating: 9, count: frames.count - 1))
         #expect(frames.count == (count + 16_383 + 30) / 16_384 && frames.allSatisfy { $0.payload.count <= 16_384 })
@@ -34,18 +34,18 @@ import Testing
         // The decoder of the test is nghttp2's, which takes no more than 64 KiB.
         if count < 65_000 { #expect(try server.fields(stream: 3).last?.value == value) }
         server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 3, ends: true))
-        #expect(neighbour.events.last == .end && exchange.events.last == .end)
+        #expect(neighbour.events.last == .end && transaction.events.last == .end)
     }
 
     @Test func aRequestThatCannotBeSentFailsAlone() throws {
         let server = try EmbeddedServer()
-        let neighbour = try RecordingExchange()
+        let neighbour = try RecordingTransaction()
         server.start(neighbour)
-        let exchange = try RecordingExchange(fields: HTTPFields([try Self.field([UInt8](repeating: 0x61, count: 17 << 20))]))
-        server.start(exchange)
-        #expect(exchange.error?.code == .badRequest)
-        #expect(exchange.fate == .seen && exchange.endCount == 1)
-        let next = try RecordingExchange()
+        let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field([UInt8](repeating: 0x61, count: 17 << 20))]))
+        server.start(transaction)
+        #expect(transaction.error?.code == .badRequest)
+        #expect(transaction.eligibility == .seen && transaction.endCount == 1)
+        let next = try RecordingTransaction()
         server.start(next)
         server.send(F.headers(Self.ok, ends: true) + F.headers(Self.ok, stream: 5, ends: true))
         #expect(neighbour.events.last == .end && next.events.last == .end)
@@ -55,23 +55,23 @@ import Testing
     @Test(arguments: [[0xE9], [0xFF, 0x80], Array("é".utf8), [0x61, 0xE9, 0x20, 0x62]] as [[UInt8]])
     func fieldValuesAreBytesBothWays(_ value: [UInt8]) throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(fields: HTTPFields([try Self.field(value)]))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(fields: HTTPFields([try Self.field(value)]))
+        server.start(transaction)
         #expect(try server.fields().last?.value == value)
         server.send(F.section(F.fields(Self.ok) + F.field(Self.name, value), ends: true))
-        let received = unsafe exchange.fields.first { $0.name.rawName == Self.name }?.withUnsafeBytesOfValue { unsafe Array($0) }
+        let received = unsafe transaction.fields.first { $0.name.rawName == Self.name }?.withUnsafeBytesOfValue { unsafe Array($0) }
         #expect(received == value)
     }
 
     /// HPACK goes on with what the fields that were too many left in its table.
     @Test func theTableStaysInStepAfterFieldsBeyondALimit() throws {
         let server = try EmbeddedServer()
-        let (exchange, next) = (try RecordingExchange(), try RecordingExchange())
-        server.start(exchange)
+        let (transaction, next) = (try RecordingTransaction(), try RecordingTransaction())
+        server.start(transaction)
         server.start(next)
         let large = (0..<300).flatMap { _ in F.field("a", [UInt8](repeating: 0x62, count: 1000)) }
         server.send(F.section(F.fields(Self.ok) + large + F.field("x-kept", Array("yes".utf8), isIndexed: true)))
-        #expect(exchange.error?.code == .limitExceeded)
+        #expect(transaction.error?.code == .limitExceeded)
         #expect(server.resetCode() == 1)
         server.send(F.frame(1, flags: 5, stream: 3, F.fields(Self.ok) + [0xBE]))
         #expect(next.fields.first?.name.rawName == "x-kept" && next.fields.first?.value == "yes")
@@ -102,37 +102,37 @@ import Testing
     /// Also the others on the connection: the server may have acted on them.
     @Test(arguments: breaks) func noRequestIsSentAgainAfterABreach(_ event: Break) throws {
         let server = try EmbeddedServer()
-        let (exchange, other) = (try RecordingExchange(), try RecordingExchange())
-        server.start(exchange)
+        let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
+        server.start(transaction)
         server.start(other)
         server.send(event.bytes)
         server.endConnection()
-        #expect(exchange.fate == .seen && exchange.endCount == 1)
+        #expect(transaction.eligibility == .seen && transaction.endCount == 1)
         #expect(other.endCount == 1)
     }
 
     /// The answer to a frame has left before the next frame is judged.
     @Test(arguments: [false, true]) func theFirstBreachCountsAfterAGoodbyeToo(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         let pings = [[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 1200).flatMap { $0 }
         let bytes = F.goAway(last: 1) + F.frame(6, [1]) + pings
         if isByteByByte { server.sendByteByByte(bytes) } else { server.send(bytes) }
-        #expect(exchange.endCount == 1 && exchange.fate == .seen)
-        #expect(exchange.error?.code == .badResponse)
+        #expect(transaction.endCount == 1 && transaction.eligibility == .seen)
+        #expect(transaction.error?.code == .badResponse)
         #expect(server.goAwayCode == 6, "FRAME_SIZE_ERROR; the flood comes later")
     }
 
     /// RFC 9113 §5.1: WINDOW_UPDATE may come on a closed stream. nghttp2 takes a stream for an open one until its reset has left.
     @Test(arguments: [false, true]) func whatComesOnAStreamThatIsResetDoesNotEndTheConnection(isByteByByte: Bool) throws {
         let server = try EmbeddedServer()
-        let (exchange, other) = (try RecordingExchange(), try RecordingExchange())
-        server.start(exchange)
+        let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
+        server.start(transaction)
         server.start(other)
         let bytes = F.headers([(":status", "none")]) + F.windowUpdate(0, stream: 1) + F.headers(Self.ok, stream: 3, ends: true)
         if isByteByByte { server.sendByteByByte(bytes) } else { server.send(bytes) }
-        #expect(exchange.error?.code == .badResponse && exchange.endCount == 1)
+        #expect(transaction.error?.code == .badResponse && transaction.endCount == 1)
         #expect(other.events.last == .end && other.error == nil)
         #expect(server.isOpen)
     }
@@ -142,12 +142,12 @@ import Testing
         let head = F.headers(Self.ok)
         for count in 9..<head.count {
             let server = try EmbeddedServer()
-            let exchange = try RecordingExchange()
-            server.start(exchange)
+            let transaction = try RecordingTransaction()
+            server.start(transaction)
             server.send(Array(head.prefix(count)))
             server.endConnection()
-            #expect(exchange.fate == .seen, "\(count) of \(head.count) bytes")
-            #expect(exchange.error?.code == .connectionLost)
+            #expect(transaction.eligibility == .seen, "\(count) of \(head.count) bytes")
+            #expect(transaction.error?.code == .connectionLost)
         }
     }
 
@@ -156,7 +156,7 @@ import Testing
     @Test func framesOfOneTurnLeaveInOneWrite() throws {
         let server = try EmbeddedServer()
         let before = server.transport.writes.count
-        for _ in 0..<20 { server.connection.makeCarrier(for: try RecordingExchange()).start() }
+        for _ in 0..<20 { server.connection.makeCarrier(for: try RecordingTransaction()).start() }
         #expect(server.transport.writes.count == before)
         server.read()
         #expect(server.transport.writes.count == before + 1)
@@ -167,42 +167,42 @@ import Testing
         let server = try EmbeddedServer()
         server.send(F.settings([(4, 1 << 20)]) + F.windowUpdate(1 << 20, stream: 0))
         let body = [UInt8](repeating: 5, count: 500_000)
-        let exchange = try RecordingExchange(.put, body: .bytes(body))
+        let transaction = try RecordingTransaction(.put, body: .bytes(body))
         server.transport.isWritable = false
-        server.start(exchange)
+        server.start(transaction)
         server.send(F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]))
         #expect(!server.frames.contains { $0.type == 1 || $0.type == 6 })
-        #expect(exchange.upload?.wasRead == false && exchange.events.isEmpty)
+        #expect(transaction.upload?.wasRead == false && transaction.events.isEmpty)
         server.transport.isWritable = true
         server.read()
         #expect(server.body() == body)
-        #expect(exchange.events.last == .requestSent)
+        #expect(transaction.events.last == .requestSent)
         #expect(server.transport.writes.allSatisfy { $0.count <= HTTP2Connection.Sending.writeSize + 16_393 })
     }
 
     /// A server that reads nothing does not keep the loads that it breaks from failing.
     @Test(arguments: breaks) func aBreachIsSeenWhileTheTransportIsFull(_ event: Break) throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 1, count: 1 << 20)))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 1 << 20)))
+        server.start(transaction)
         server.transport.isWritable = false
         server.send(event.bytes)
-        #expect(exchange.fate == .seen && exchange.endCount == 1)
+        #expect(transaction.eligibility == .seen && transaction.endCount == 1)
     }
 
     @Test func aBodyEndsWithItsLastFrameWhereTheWindowEndsToo() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 5, count: 65_535)))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 5, count: 65_535)))
+        server.start(transaction)
         #expect(server.body().count == 65_535)
         #expect(server.frames.last?.endsStream == true)
-        #expect(exchange.events.last == .requestSent)
+        #expect(transaction.events.last == .requestSent)
     }
 
     /// RFC 9218 §2.1: this client sends none of RFC 7540's priorities.
     @Test func prioritiesOfThePastAreOff() throws {
         let server = try EmbeddedServer()
-        server.start(try RecordingExchange())
+        server.start(try RecordingTransaction())
         let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
         #expect(stride(from: 0, to: settings.payload.count, by: 6).contains { Array(settings.payload[$0..<$0 + 6]) == [0, 9, 0, 0, 0, 1] })
         #expect(server.frames.allSatisfy { $0.type != 2 && ($0.type != 1 || $0.flags & 0x20 == 0) })

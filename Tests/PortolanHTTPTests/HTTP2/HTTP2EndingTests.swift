@@ -11,31 +11,32 @@ import Testing
 @Suite struct HTTP2EndingTests {
     private static let ok = [(":status", "200")]
 
-    @Test(arguments: [(7, RequestFate.refused), (13, .needsHTTP1), (8, .seen), (0, .seen), (2, .seen), (99, .seen)])
-    func resetsSayWhatBecameOfTheRequest(_ code: Int, _ fate: RequestFate) throws {
+    @Test(arguments: [(7, RetryEligibility.refused), (13, .needsHTTP1), (8, .seen), (0, .seen), (2, .seen), (99, .seen)])
+    func resetsSayWhatBecameOfTheRequest(_ code: Int, _ eligibility: RetryEligibility) throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.send(ServerFrames.reset(code))
-        #expect(exchange.error?.code == .connectionLost)
-        #expect(exchange.fate == fate)
+        #expect(transaction.error?.code == .connectionLost)
+        #expect(transaction.eligibility == eligibility)
         #expect(server.resetCode() == nil)
     }
 
     @Test func theCodeOfAResetIsNamed() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.reset(11))
-        #expect(exchange.error?.message == "https://example.org ended the answer with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
+        #expect(
+            transaction.error?.message == "https://example.org ended the answer with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
     }
 
     @Test func goAwayLeavesLaterStreamsToOthers() throws {
         let server = try EmbeddedServer()
-        let exchanges = try (0..<4).map { _ in try RecordingExchange(.post) }
-        for exchange in exchanges { server.start(exchange) }
+        let exchanges = try (0..<4).map { _ in try RecordingTransaction(.post) }
+        for transaction in exchanges { server.start(transaction) }
         server.send(ServerFrames.goAway(last: 3, code: 11))
-        #expect(exchanges.map(\.fate) == [nil, nil, .passedOver(afterOthers: true), .passedOver(afterOthers: true)])
+        #expect(exchanges.map(\.eligibility) == [nil, nil, .notProcessed(afterOthers: true), .notProcessed(afterOthers: true)])
         #expect(server.connection.room == 0)
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(server.isOpen)
@@ -47,8 +48,8 @@ import Testing
     /// Nobody would ever use it, or close it.
     @Test func aConnectionThatHasLostItsPoolEndsWithItsLastStream() throws {
         let server = try EmbeddedServer()
-        let exchanges = try (0..<2).map { _ in try RecordingExchange() }
-        for exchange in exchanges { server.start(exchange) }
+        let exchanges = try (0..<2).map { _ in try RecordingTransaction() }
+        for transaction in exchanges { server.start(transaction) }
         server.dropPool()
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(server.isOpen)
@@ -59,32 +60,32 @@ import Testing
 
     @Test func aRetiredConnectionTakesNoStream() throws {
         let server = try EmbeddedServer()
-        server.start(try RecordingExchange())
-        let late = try RecordingExchange()
+        server.start(try RecordingTransaction())
+        let late = try RecordingTransaction()
         let carrier = server.connection.makeCarrier(for: late)
         server.send(ServerFrames.goAway(last: 1))
         carrier.start()
-        #expect(late.fate == .passedOver(afterOthers: false))
+        #expect(late.eligibility == .notProcessed(afterOthers: false))
     }
 
     @Test func aClosedConnectionFailsItsStreamsOnce() throws {
         let server = try EmbeddedServer()
-        let (unanswered, answered) = (try RecordingExchange(), try RecordingExchange())
+        let (unanswered, answered) = (try RecordingTransaction(), try RecordingTransaction())
         server.start(unanswered)
         server.start(answered)
         server.send(ServerFrames.headers(Self.ok, stream: 3))
         server.endConnection()
         #expect(unanswered.error?.code == .connectionLost)
-        #expect(unanswered.fate == .unanswered)
-        #expect(answered.fate == .seen)
+        #expect(unanswered.eligibility == .unanswered)
+        #expect(answered.eligibility == .seen)
         #expect(unanswered.endCount == 1 && answered.endCount == 1)
     }
 
     @Test func aCancelledStreamIsResetAndItsPlaceFree() throws {
         let server = try EmbeddedServer()
         server.send(ServerFrames.settings([(3, 1)]))
-        let exchange = try RecordingExchange()
-        let carrier = server.start(exchange)
+        let transaction = try RecordingTransaction()
+        let carrier = server.start(transaction)
         #expect(server.connection.room == 0)
         carrier.cancel()
         server.read()
@@ -92,30 +93,30 @@ import Testing
         #expect(server.resetCode() == 8)
         // What was under way is dropped.
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", ends: true))
-        #expect(exchange.events == [.requestSent])
+        #expect(transaction.events == [.requestSent])
         #expect(server.isOpen)
     }
 
     @Test func aStopWithinDataResetsTheStream() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.send(ServerFrames.headers(Self.ok))
-        exchange.flow = .stopped
+        transaction.flow = .stopped
         server.send(ServerFrames.data("a") + ServerFrames.data("b", ends: true))
-        #expect(exchange.text == "a")
-        #expect(exchange.endCount == 0)
+        #expect(transaction.text == "a")
+        #expect(transaction.endCount == 0)
         #expect(server.resetCode() == 8)
     }
 
     @Test func manyCancelledStreamsDoNotEndTheConnection() throws {
         let server = try EmbeddedServer()
-        for index in 0..<1000 { server.start(try RecordingExchange(path: "/\(index)")).cancel() }
+        for index in 0..<1000 { server.start(try RecordingTransaction(path: "/\(index)")).cancel() }
         server.read()
         for index in 0..<1000 {
             server.send(ServerFrames.headers(Self.ok, stream: 2 * index + 1) + ServerFrames.data("late", stream: 2 * index + 1))
         }
-        let next = try RecordingExchange()
+        let next = try RecordingTransaction()
         server.start(next)
         server.send(ServerFrames.headers(Self.ok, stream: 2001, ends: true))
         #expect(next.events.last == .end)
@@ -127,7 +128,7 @@ import Testing
         #expect(server.connection.room == 100)
         server.send(ServerFrames.settings([(3, 5)]))
         #expect(server.connection.room == 5)
-        for _ in 0..<3 { server.start(try RecordingExchange()) }
+        for _ in 0..<3 { server.start(try RecordingTransaction()) }
         #expect(server.connection.room == 2)
         server.send(ServerFrames.settings([(3, 1)]))
         #expect(server.connection.room == 0)
@@ -139,20 +140,21 @@ import Testing
 
     @Test func whereNoStreamIsAllowedLoadsWaitOnlySoLong() throws {
         let server = try EmbeddedServer()
-        let before = try RecordingExchange()
+        let before = try RecordingTransaction()
         server.start(before)
         server.send(ServerFrames.settings([(3, 0)]))
-        let held = try (0..<3).map { _ in try RecordingExchange(.post, body: .text("hello")) }
-        for exchange in held { server.start(exchange) }
+        let held = try (0..<3).map { _ in try RecordingTransaction(.post, body: .text("hello")) }
+        for transaction in held { server.start(transaction) }
         #expect(server.connection.room == 96)
         server.advance(by: .seconds(29))
         #expect(held.allSatisfy { $0.endCount == 0 })
         server.advance(by: .seconds(1))
         server.read()
-        for exchange in held {
-            #expect(exchange.endCount == 1 && exchange.error?.code == .timedOut && exchange.fate == .seen)
+        for transaction in held {
+            #expect(transaction.endCount == 1 && transaction.error?.code == .timedOut && transaction.eligibility == .seen)
             #expect(
-                exchange.error?.message == "https://example.org allowed no request for 30.0 seconds (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
+                transaction.error?.message
+                    == "https://example.org allowed no request for 30.0 seconds (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
                     + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
         }
         // What is under way goes on, and nothing of the others leaves when it would be allowed.
@@ -166,22 +168,22 @@ import Testing
     @Test func whatWaitedIsSentOnceTheServerAllowsIt() throws {
         let server = try EmbeddedServer()
         server.send(ServerFrames.settings([(3, 0)]))
-        let (exchange, cancelled) = (try RecordingExchange(), try RecordingExchange())
-        server.start(exchange)
+        let (transaction, cancelled) = (try RecordingTransaction(), try RecordingTransaction())
+        server.start(transaction)
         server.start(cancelled).cancel()
         #expect(!server.frames.contains { $0.type == 1 })
         server.send(ServerFrames.settings([(3, 1)]))
         #expect(server.frames.filter { $0.type == 1 }.map(\.stream) == [1])
         server.advance(by: .seconds(60))
-        #expect(exchange.endCount == 0 && server.connection.room == 0)
+        #expect(transaction.endCount == 0 && server.connection.room == 0)
         server.send(ServerFrames.headers(Self.ok, ends: true))
-        #expect(exchange.events.last == .end && cancelled.endCount == 0)
+        #expect(transaction.events.last == .end && cancelled.endCount == 0)
         #expect(server.connection.room == 1)
     }
 
     @Test func aConnectionIsIdleBetweenExchanges() throws {
         let server = try EmbeddedServer()
-        server.start(try RecordingExchange())
+        server.start(try RecordingTransaction())
         #expect(server.connection.idleSince == nil)
         server.send(ServerFrames.headers(Self.ok, ends: true))
         #expect(server.connection.idleSince != nil)
@@ -199,10 +201,10 @@ import Testing
 
     @Test func whatIsNoHTTP2IsSaidSo() throws {
         let server = try EmbeddedServer(isGreeting: false)
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.send(Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8))
-        #expect(exchange.error?.message == "https://example.org does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
+        #expect(transaction.error?.message == "https://example.org does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
     }
 
     /// What waits is frames, of a connection in use as of an idle one: its end is told apart.
@@ -210,7 +212,7 @@ import Testing
         let server = try EmbeddedServer()
         server.transport.hasUnread = true
         #expect(server.connection.isAlive)
-        server.start(try RecordingExchange(.post))
+        server.start(try RecordingTransaction(.post))
         #expect(server.connection.isAlive)
         server.endConnection()
         #expect(!server.connection.isAlive)
@@ -218,58 +220,58 @@ import Testing
 
     @Test func aLostConnectionSaysWhy() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.transport.end(.system(ECONNRESET))
-        #expect(exchange.error?.code == .connectionLost)
-        #expect(exchange.error?.message.contains("reset") == true)
-        #expect(exchange.fate == .unanswered)
+        #expect(transaction.error?.code == .connectionLost)
+        #expect(transaction.error?.message.contains("reset") == true)
+        #expect(transaction.eligibility == .unanswered)
         #expect(!server.isOpen)
     }
 
     @Test func anErrorWaitsForWhatIsHeld() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        let carrier = server.start(exchange)
+        let transaction = try RecordingTransaction()
+        let carrier = server.start(transaction)
         server.send(ServerFrames.headers(Self.ok))
-        exchange.flow = .pause
+        transaction.flow = .pause
         server.send(ServerFrames.data("a"))
         server.send(ServerFrames.data("b") + ServerFrames.reset(2))
-        #expect(exchange.endCount == 0)
-        exchange.flow = .keepGoing
+        #expect(transaction.endCount == 0)
+        transaction.flow = .keepGoing
         carrier.resumeReading()
-        #expect(exchange.text == "ab")
-        #expect(exchange.events.last == .failed(.connectionLost))
+        #expect(transaction.text == "ab")
+        #expect(transaction.events.last == .failed(.connectionLost))
     }
 
     @Test func anEndWaitsForWhatIsHeldAndFreesItsPlaceAtOnce() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        let carrier = server.start(exchange)
-        exchange.flow = .pause
+        let transaction = try RecordingTransaction()
+        let carrier = server.start(transaction)
+        transaction.flow = .pause
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a") + ServerFrames.headers([("x-a", "b")], ends: true))
         #expect(server.connection.room == 100)
-        #expect(exchange.endCount == 0)
+        #expect(transaction.endCount == 0)
         carrier.resumeReading()
-        #expect(exchange.endCount == 0)
+        #expect(transaction.endCount == 0)
         carrier.resumeReading()
-        #expect(exchange.text == "a")
+        #expect(transaction.text == "a")
         let name = try #require(HTTPField.Name("x-a"))
-        #expect(exchange.trailers?[name] == "b")
-        #expect(exchange.endCount == 1)
+        #expect(transaction.trailers?[name] == "b")
+        #expect(transaction.endCount == 1)
     }
 
     @Test func aCancelWhilePausedDropsWhatIsHeld() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        let carrier = server.start(exchange)
-        exchange.flow = .pause
+        let transaction = try RecordingTransaction()
+        let carrier = server.start(transaction)
+        transaction.flow = .pause
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("a", ends: true))
         carrier.cancel()
         carrier.resumeReading()
         server.read()
-        #expect(exchange.endCount == 0)
-        #expect(exchange.bytes.isEmpty)
+        #expect(transaction.endCount == 0)
+        #expect(transaction.bytes.isEmpty)
         #expect(server.resetCode() == nil)
     }
 }

@@ -38,89 +38,89 @@ import Testing
     ]
 
     /// A load in the middle of its answer, and a stream that is over.
-    private func serverInAnswer() throws -> (EmbeddedServer, RecordingExchange) {
+    private func serverInAnswer() throws -> (EmbeddedServer, RecordingTransaction) {
         let server = try EmbeddedServer()
-        let (exchange, other) = (try RecordingExchange(), try RecordingExchange())
-        server.start(exchange)
+        let (transaction, other) = (try RecordingTransaction(), try RecordingTransaction())
+        server.start(transaction)
         server.start(other)
         server.send(F.headers(Self.ok) + F.headers(Self.ok, stream: 3, ends: true))
-        return (server, exchange)
+        return (server, transaction)
     }
 
     @Test(arguments: floods) func aFloodEndsTheConnection(_ flood: Flood) throws {
-        let (server, exchange) = try serverInAnswer()
+        let (server, transaction) = try serverInAnswer()
         server.send([[UInt8]](repeating: flood.frame, count: 1200).flatMap { $0 })
-        #expect(exchange.error?.code == .limitExceeded, "\(String(describing: exchange.error))")
-        #expect(exchange.fate == .seen)
+        #expect(transaction.error?.code == .limitExceeded, "\(String(describing: transaction.error))")
+        #expect(transaction.eligibility == .seen)
         #expect(server.goAwayCode == 11)
         #expect(!server.isOpen)
     }
 
     /// After a goodbye each answer to the server is written at once, also where the server reads nothing.
     @Test(arguments: [true, false]) func aServerThatReadsNoAnswersIsGivenUp(saysGoodbye: Bool) throws {
-        let (server, exchange) = try serverInAnswer()
+        let (server, transaction) = try serverInAnswer()
         if saysGoodbye { server.send(F.goAway(last: Int(Int32.max))) }
         server.transport.isWritable = false
         let ping = F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])
         var sent = 0
-        while exchange.endCount == 0, sent < 1 << 20 {
+        while transaction.endCount == 0, sent < 1 << 20 {
             let bytes = F.data("x") + ping + ping
             server.send(bytes)
             sent += bytes.count
         }
-        #expect(exchange.error?.code == .limitExceeded, "\(String(describing: exchange.error)) after \(sent) bytes")
+        #expect(transaction.error?.code == .limitExceeded, "\(String(describing: transaction.error)) after \(sent) bytes")
         #expect(!server.isOpen)
     }
 
     /// Those of a connection that is kept open for a long time.
     @Test func aFewNowAndThenAreFine() throws {
-        let (server, exchange) = try serverInAnswer()
+        let (server, transaction) = try serverInAnswer()
         for _ in 0..<100 {
             server.send([[UInt8]](repeating: F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]), count: 900).flatMap { $0 })
             server.advance(by: .seconds(30))
         }
         server.send(F.data("end", ends: true))
-        #expect(exchange.events.last == .end)
+        #expect(transaction.events.last == .end)
     }
 
     @Test func aLongDownloadMayHaveAnyNumberOfThem() throws {
-        let (server, exchange) = try serverInAnswer()
+        let (server, transaction) = try serverInAnswer()
         for _ in 0..<10_000 {
             server.send(F.data("content") + F.frame(6, [1, 2, 3, 4, 5, 6, 7, 8]) + F.windowUpdate(1, stream: 0))
         }
         server.send(F.data("", ends: true))
-        #expect(exchange.events.last == .end)
-        #expect(exchange.bytes.count == 70_000)
+        #expect(transaction.events.last == .end)
+        #expect(transaction.bytes.count == 70_000)
     }
 
     @Test func aLongUploadMayHaveAnyNumberOfThem() throws {
         let server = try EmbeddedServer()
         // No more than what is sent without waiting for 100.
         let body = [UInt8](repeating: 5, count: 1 << 20)
-        let exchange = try RecordingExchange(.put, body: .bytes(body))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes(body))
+        server.start(transaction)
         while server.body().count < body.count {
             server.send(F.windowUpdate(1024, stream: 0) + F.windowUpdate(1024, stream: 1))
-            try #require(server.isOpen, "\(String(describing: exchange.error))")
+            try #require(server.isOpen, "\(String(describing: transaction.error))")
         }
-        #expect(exchange.events.last == .requestSent)
+        #expect(transaction.events.last == .requestSent)
     }
 
     /// Empty DATA frames count where they follow one another.
     @Test func emptyFramesAmongContentAreFine() throws {
-        let (server, exchange) = try serverInAnswer()
+        let (server, transaction) = try serverInAnswer()
         for _ in 0..<2000 { server.send(F.data("x") + F.data("")) }
         let empty = [[UInt8]](repeating: F.data(""), count: HTTP2FloodLimit.emptyFrames)
         server.send(F.data("x") + empty.flatMap { $0 } + F.data("", ends: true))
-        #expect(exchange.events.last == .end)
-        #expect(exchange.bytes.count == 2001)
+        #expect(transaction.events.last == .end)
+        #expect(transaction.bytes.count == 2001)
     }
 
     @Test func whatCameBeforeAFloodIsDelivered() throws {
-        let (server, exchange) = try serverInAnswer()
+        let (server, transaction) = try serverInAnswer()
         server.send(F.data("all of it", ends: true) + [[UInt8]](repeating: F.frame(0x88), count: 1200).flatMap { $0 })
-        #expect(exchange.text == "all of it")
-        #expect(exchange.events.last == .end)
+        #expect(transaction.text == "all of it")
+        #expect(transaction.events.last == .end)
         #expect(server.goAwayCode == 11)
     }
 

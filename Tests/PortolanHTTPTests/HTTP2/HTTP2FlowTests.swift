@@ -12,7 +12,7 @@ import Testing
 
     @Test func streamsStartWithTheWindowThatWasSaid() throws {
         let server = try EmbeddedServer()
-        server.start(try RecordingExchange())
+        server.start(try RecordingTransaction())
         let settings = try #require(server.frames.first { $0.type == 4 && $0.flags == 0 })
         try #require(settings.payload.count % 6 == 0)
         var values: [UInt8: Int] = [:]
@@ -28,55 +28,55 @@ import Testing
     @Test func aServerThatNeverAcknowledgesSettingsCanSendOn() throws {
         let server = try EmbeddedServer(isGreeting: false)
         server.send(ServerFrames.settings())
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.send(ServerFrames.headers(Self.head))
         for count in 1...64 {
             #expect(server.windowGiven(stream: 1) + 65_535 >= count * Self.piece.count)
             server.send(ServerFrames.data(Self.piece))
         }
-        #expect(exchange.bytes.count == 64 * Self.piece.count)
+        #expect(transaction.bytes.count == 64 * Self.piece.count)
         #expect(server.windowGiven(stream: 1) <= 64 * Self.piece.count)
     }
 
     @Test func aPausedStreamGivesNoWindowBack() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        let carrier = server.start(exchange)
-        exchange.flow = .pause
+        let transaction = try RecordingTransaction()
+        let carrier = server.start(transaction)
+        transaction.flow = .pause
         server.send(ServerFrames.headers(Self.head))
         for _ in 0..<(HTTP2ReceiveWindow.streamStart / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
         #expect(server.windowGiven(stream: 1) == 0)
-        #expect(exchange.bytes.isEmpty)
+        #expect(transaction.bytes.isEmpty)
 
-        exchange.flow = .keepGoing
+        transaction.flow = .keepGoing
         carrier.resumeReading()
         server.read()
-        #expect(exchange.bytes.count == HTTP2ReceiveWindow.streamStart)
+        #expect(transaction.bytes.count == HTTP2ReceiveWindow.streamStart)
         #expect(server.windowGiven(stream: 1) >= HTTP2ReceiveWindow.streamStart)
         server.send(ServerFrames.data("end", ends: true))
-        #expect(exchange.events.last == .end)
+        #expect(transaction.events.last == .end)
     }
 
     @Test func moreThanTheWindowIsAnErrorOfTheStream() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        let carrier = server.start(exchange)
-        exchange.flow = .pause
+        let transaction = try RecordingTransaction()
+        let carrier = server.start(transaction)
+        transaction.flow = .pause
         server.send(ServerFrames.headers(Self.head))
         for _ in 0...(HTTP2ReceiveWindow.streamStart / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
         #expect(server.resetCode() == 3)
-        exchange.flow = .keepGoing
+        transaction.flow = .keepGoing
         carrier.resumeReading()
-        #expect(exchange.bytes.count == HTTP2ReceiveWindow.streamStart)
-        #expect(exchange.error?.code == .badResponse)
-        #expect(exchange.endCount == 1)
+        #expect(transaction.bytes.count == HTTP2ReceiveWindow.streamStart)
+        #expect(transaction.error?.code == .badResponse)
+        #expect(transaction.endCount == 1)
     }
 
     /// What one stream holds counts for nobody else: the connection's window is given back at once.
     @Test func otherStreamsGoOn() throws {
         let server = try EmbeddedServer()
-        let (paused, other) = (try RecordingExchange(), try RecordingExchange())
+        let (paused, other) = (try RecordingTransaction(), try RecordingTransaction())
         paused.flow = .pause
         server.start(paused)
         server.start(other)
@@ -92,8 +92,8 @@ import Testing
 
     @Test func aStreamThatIsReadGetsAWiderWindow() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.send(ServerFrames.headers(Self.head))
         let total = 32 << 20
         for _ in 0..<(total / Self.piece.count) { server.send(ServerFrames.data(Self.piece)) }
@@ -105,11 +105,11 @@ import Testing
     /// However they came to be, the windows of 64 streams together stay within what may be held.
     @Test func allWindowsTogetherAreBounded() throws {
         let server = try EmbeddedServer()
-        let exchanges = try (0..<64).map { _ in try RecordingExchange() }
+        let exchanges = try (0..<64).map { _ in try RecordingTransaction() }
         var taken = [Int](repeating: 0, count: 64)
-        for (index, exchange) in exchanges.enumerated() {
+        for (index, transaction) in exchanges.enumerated() {
             let stream = 2 * index + 1
-            server.start(exchange)
+            server.start(transaction)
             server.send(ServerFrames.headers(Self.head, stream: stream))
             for _ in 0..<(index < 6 ? 1024 : 64) {
                 server.send(ServerFrames.data(Self.piece, stream: stream))
@@ -125,13 +125,13 @@ import Testing
     @Test func anEndedStreamGivesItsGrowthBack() throws {
         let server = try EmbeddedServer()
         for index in 0..<20 {
-            let exchange = try RecordingExchange()
+            let transaction = try RecordingTransaction()
             let stream = 2 * index + 1
-            server.start(exchange)
+            server.start(transaction)
             server.send(ServerFrames.headers(Self.head, stream: stream))
             for _ in 0..<512 { server.send(ServerFrames.data(Self.piece, stream: stream)) }
             server.send(index % 2 == 0 ? ServerFrames.data("", stream: stream, ends: true) : ServerFrames.reset(8, stream: stream))
-            #expect(exchange.endCount == 1)
+            #expect(transaction.endCount == 1)
         }
         #expect(server.connection.growthBudget == HTTP2ReceiveWindow.growthLimit)
     }
@@ -140,23 +140,23 @@ import Testing
     @Test func theWindowIsRightBeforeTheSettingsAreAcknowledged() throws {
         let server = try EmbeddedServer(isGreeting: false)
         server.send(ServerFrames.settings())
-        let exchange = try RecordingExchange()
-        server.start(exchange)
+        let transaction = try RecordingTransaction()
+        server.start(transaction)
         server.send(ServerFrames.headers(Self.head) + ServerFrames.data(Self.piece) + ServerFrames.settingsAcknowledgement)
         #expect(server.windowGiven(stream: 1) == 0)
         server.send(ServerFrames.data("end", ends: true))
-        #expect(exchange.events.last == .end)
+        #expect(transaction.events.last == .end)
     }
 
     /// What comes on a stream after it was cancelled counts against the connection all the same.
     @Test func contentOfACancelledStreamIsCreditedToTheConnection() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange()
-        let carrier = server.start(exchange)
+        let transaction = try RecordingTransaction()
+        let carrier = server.start(transaction)
         server.send(ServerFrames.headers(Self.head))
         carrier.cancel()
         for _ in 0..<32 { server.send(ServerFrames.data(Self.piece)) }
-        let next = try RecordingExchange()
+        let next = try RecordingTransaction()
         server.start(next)
         server.send(ServerFrames.headers(Self.head, stream: 3))
         for _ in 0..<1024 { server.send(ServerFrames.data(Self.piece, stream: 3)) }

@@ -59,8 +59,8 @@ import Testing
         }
         let server = try EmbeddedServer(isGreeting: Bool.random(using: &generator))
         let exchanges = [
-            try RecordingExchange(), try RecordingExchange(.put, body: .bytes([UInt8](repeating: 1, count: 100_000))),
-            try RecordingExchange(.head),
+            try RecordingTransaction(), try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 1, count: 100_000))),
+            try RecordingTransaction(.head),
         ]
         let carriers = exchanges.map { server.start($0) }
         exchanges[0].flow = Bool.random(using: &generator) ? .pause : .keepGoing
@@ -77,9 +77,9 @@ import Testing
             carriers[0].resumeReading()
             if exchanges[0].events.count == count { break }
         }
-        for (index, exchange) in exchanges.enumerated() {
+        for (index, transaction) in exchanges.enumerated() {
             let isSilent = isCancelled && index == 2
-            #expect(exchange.endCount == 1 || isSilent && exchange.endCount == 0, "\(bytes)")
+            #expect(transaction.endCount == 1 || isSilent && transaction.endCount == 0, "\(bytes)")
         }
     }
 }

@@ -272,9 +272,9 @@ import Testing
     }
 
     @Test func anUploadIsPacedByTheServer() throws {
-        let received = Monitor(0)
+        let received = ConditionLock(0)
         let server = try FrameServer { connection, frame in
-            if frame.type == 0 { received.signalling { $0 += frame.payload.count } }
+            if frame.type == 0 { received.withLockBroadcasting { $0 += frame.payload.count } }
             if frame.isHead { connection.answer(frame.stream, ends: false) }
         }
         var request = try server.request()

@@ -8,23 +8,23 @@ import Testing
 @testable import PortolanTransport
 
 @Suite struct HTTP2RequestTests {
-    private func sent(_ exchange: RecordingExchange) throws -> [String] {
+    private func sent(_ transaction: RecordingTransaction) throws -> [String] {
         let server = try EmbeddedServer()
-        server.start(exchange)
+        server.start(transaction)
         return try server.fields().map { "\($0.name): \($0.text)" }
     }
 
     private func sent(_ fields: HTTPFields) throws -> [String] {
-        Array(try sent(try RecordingExchange(fields: fields)).dropFirst(4))
+        Array(try sent(try RecordingTransaction(fields: fields)).dropFirst(4))
     }
 
     @Test func requestsBeginWithTheirPseudoFields() throws {
-        let exchange = try RecordingExchange(.delete, path: "/a?b", fields: [.userAgent: "x"])
-        #expect(try sent(exchange) == [":method: DELETE", ":scheme: https", ":authority: example.org", ":path: /a?b", "user-agent: x"])
+        let transaction = try RecordingTransaction(.delete, path: "/a?b", fields: [.userAgent: "x"])
+        #expect(try sent(transaction) == [":method: DELETE", ":scheme: https", ":authority: example.org", ":path: /a?b", "user-agent: x"])
     }
 
     @Test func anEmptyPathIsARoot() throws {
-        #expect(try sent(try RecordingExchange(path: "")).dropFirst(3).first == ":path: /")
+        #expect(try sent(try RecordingTransaction(path: "")).dropFirst(3).first == ":path: /")
     }
 
     @Test func namesAreInLowerCase() throws {
@@ -46,22 +46,22 @@ import Testing
 
     @Test(arguments: ["gzip", "trailers, deflate", ""])
     func otherTransferCodingsAreRefused(_ value: String) throws {
-        let exchange = try RecordingExchange(fields: [.te: value])
-        #expect(try sent(exchange).isEmpty)
-        #expect(exchange.events == [.failed(.badRequest)])
+        let transaction = try RecordingTransaction(fields: [.te: value])
+        #expect(try sent(transaction).isEmpty)
+        #expect(transaction.events == [.failed(.badRequest)])
     }
 
     /// What does not fit in one frame goes on in CONTINUATION frames (RFC 9113 §6.10).
     @Test(arguments: ["~", "0"]) func aLargeHeadIsSentInSeveralFrames(_ character: String) throws {
         let server = try EmbeddedServer()
         let name = try #require(HTTPField.Name("x-large"))
-        let exchange = try RecordingExchange(fields: [name: String(repeating: character, count: 60_000)])
-        server.start(exchange)
+        let transaction = try RecordingTransaction(fields: [name: String(repeating: character, count: 60_000)])
+        server.start(transaction)
         let types = server.frames.map(\.type).filter { $0 == 1 || $0 == 9 }
         #expect(types.first == 1 && types.count > 1 && types.dropFirst().allSatisfy { $0 == 9 })
-        #expect(exchange.events == [.requestSent])
+        #expect(transaction.events == [.requestSent])
         server.send(ServerFrames.headers([(":status", "200")], ends: true))
-        #expect(exchange.events.last == .end)
+        #expect(transaction.events.last == .end)
     }
 
     @Test func repeatedFieldsStayRepeated() throws {
@@ -72,35 +72,35 @@ import Testing
     }
 
     @Test func theLengthOfABodyIsSentWhereItIsKnown() throws {
-        let exchange = try RecordingExchange(.post, body: .bytes(Array("hello".utf8)))
-        #expect(try sent(exchange).last == "content-length: 5")
+        let transaction = try RecordingTransaction(.post, body: .bytes(Array("hello".utf8)))
+        #expect(try sent(transaction).last == "content-length: 5")
     }
 
     @Test(arguments: ["a b", "ä", "a\u{7F}"])
     func authoritiesThatNoURLHasAreRefused(_ host: String) throws {
         var fields = HTTPFields()
         fields.append(HTTPField(name: try #require(HTTPField.Name("Host")), lenientValue: Array(host.utf8)))
-        let exchange = try RecordingExchange(fields: fields)
-        #expect(try sent(exchange).isEmpty)
-        #expect(exchange.events == [.failed(.badURL)])
+        let transaction = try RecordingTransaction(fields: fields)
+        #expect(try sent(transaction).isEmpty)
+        #expect(transaction.events == [.failed(.badURL)])
     }
 
     @Test func controlCharactersInValuesAreRefused() throws {
-        let exchange = try RecordingExchange(fields: [.accept: ""])
-        var outgoing = exchange.outgoing
-        outgoing.fields[.accept] = "x"
-        outgoing.fields.append(HTTPField(name: .accept, lenientValue: Array("a\u{1}b".utf8)))
-        #expect(throws: LoadError.self) { try HTTP2RequestHead(outgoing) }
+        let transaction = try RecordingTransaction(fields: [.accept: ""])
+        var preparedRequest = transaction.preparedRequest
+        preparedRequest.fields[.accept] = "x"
+        preparedRequest.fields.append(HTTPField(name: .accept, lenientValue: Array("a\u{1}b".utf8)))
+        #expect(throws: LoadError.self) { try HTTP2RequestHead(preparedRequest) }
     }
 
     @Test(arguments: [(LoadPriority.high, "u=1"), (.low, "u=5"), (.normal, nil)] as [(LoadPriority, String?)])
     func prioritiesAreSaid(_ priority: LoadPriority, _ value: String?) throws {
-        var outgoing = try RecordingExchange().outgoing
-        outgoing.priority = priority
-        let head = try HTTP2RequestHead(outgoing)
+        var preparedRequest = try RecordingTransaction().preparedRequest
+        preparedRequest.priority = priority
+        let head = try HTTP2RequestHead(preparedRequest)
         #expect(Self.values(of: "priority", in: head) == (value.map { [$0] } ?? []))
-        outgoing.fields[try #require(HTTPField.Name("Priority"))] = "u=0, i"
-        #expect(Self.values(of: "priority", in: try HTTP2RequestHead(outgoing)) == ["u=0, i"])
+        preparedRequest.fields[try #require(HTTPField.Name("Priority"))] = "u=0, i"
+        #expect(Self.values(of: "priority", in: try HTTP2RequestHead(preparedRequest)) == ["u=0, i"])
     }
 
     private static func values(of name: String, in head: HTTP2RequestHead) -> [String] {
@@ -120,7 +120,7 @@ import Testing
         avoided.indexingStrategy = .disallow
         fields.append(avoided)
         let server = try EmbeddedServer()
-        server.start(try RecordingExchange(fields: fields))
+        server.start(try RecordingTransaction(fields: fields))
         let sent = try server.fields().dropFirst(4).map { "\($0.name) \($0.isNeverIndexed)" }
         #expect(
             sent == [

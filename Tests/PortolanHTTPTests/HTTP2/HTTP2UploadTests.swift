@@ -11,21 +11,21 @@ import Testing
 
     @Test func aBodyIsSentAndItsEndMarked() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, body: .bytes(Array("hello".utf8)))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes(Array("hello".utf8)))
+        server.start(transaction)
         #expect(server.body() == Array("hello".utf8))
         #expect(server.frames.last?.endsStream == true)
-        #expect(exchange.events == [.sent(5), .requestSent])
+        #expect(transaction.events == [.sent(5), .requestSent])
         server.send(ServerFrames.headers(Self.ok, ends: true))
-        #expect(exchange.events.last == .end)
+        #expect(transaction.events.last == .end)
         #expect(server.resetCode() == nil)
-        #expect(exchange.report.map { $0.bytesSent > 5 } == true)
+        #expect(transaction.report.map { $0.bytesSent > 5 } == true)
     }
 
     @Test func anEmptyBodyNeedsNoFrame() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, body: .bytes([]))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes([]))
+        server.start(transaction)
         #expect(server.frames.contains { $0.type == 1 && $0.endsStream })
         #expect(!server.frames.contains { $0.type == 0 })
     }
@@ -34,10 +34,10 @@ import Testing
     @Test func aBodyWaitsForTheServersWindow() throws {
         let server = try EmbeddedServer()
         let body = [UInt8](repeating: 5, count: 1 << 20)
-        let exchange = try RecordingExchange(.put, body: .bytes(body))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes(body))
+        server.start(transaction)
         #expect(server.body().count == 65_535)
-        let sent = exchange.events.reduce(0) { if case .sent(let count) = $1 { $0 + count } else { $0 } }
+        let sent = transaction.events.reduce(0) { if case .sent(let count) = $1 { $0 + count } else { $0 } }
         #expect(sent <= 65_535)
         while server.body().count < body.count {
             let before = server.body().count
@@ -45,23 +45,23 @@ import Testing
             try #require(server.body().count > before)
         }
         #expect(server.body() == body)
-        #expect(exchange.events.last == .requestSent)
+        #expect(transaction.events.last == .requestSent)
     }
 
     @Test func aBodyWaitsForTheServersWord() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
+        server.start(transaction)
         #expect(server.body().isEmpty)
         server.send(ServerFrames.headers([(":status", "100")]))
         #expect(server.body() == [1])
-        #expect(exchange.events == [.interim(100), .sent(1), .requestSent])
+        #expect(transaction.events == [.interim(100), .sent(1), .requestSent])
     }
 
     @Test func aBodyDoesNotWaitForever() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
+        server.start(transaction)
         server.advance(by: .seconds(2))
         server.read()
         #expect(server.body() == [1])
@@ -69,12 +69,12 @@ import Testing
 
     @Test func aRefusedBodyIsNotSent() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, fields: [.expect: "100-continue"], body: .bytes([1]))
+        server.start(transaction)
         server.send(ServerFrames.headers([(":status", "417")], ends: true))
         server.advance(by: .seconds(2))
         server.read()
-        #expect(exchange.events == [.response(417, length: 0), .end])
+        #expect(transaction.events == [.response(417, length: 0), .end])
         #expect(server.body().isEmpty)
         #expect(server.resetCode() == 0)
     }
@@ -82,11 +82,11 @@ import Testing
     /// RFC 9113 §8.1
     @Test func anEarlyAnswerEndsTheUpload() throws {
         let server = try EmbeddedServer()
-        let exchange = try RecordingExchange(.put, body: .bytes([UInt8](repeating: 5, count: 1 << 20)))
-        server.start(exchange)
+        let transaction = try RecordingTransaction(.put, body: .bytes([UInt8](repeating: 5, count: 1 << 20)))
+        server.start(transaction)
         server.send(ServerFrames.headers([(":status", "413")]) + ServerFrames.data("too much", ends: true) + ServerFrames.reset(0))
-        #expect(exchange.text == "too much")
-        #expect(exchange.events.last == .end)
+        #expect(transaction.text == "too much")
+        #expect(transaction.events.last == .end)
         #expect(server.resetCode() == 0)
         #expect(server.connection.room == 100)
         let sent = server.body().count
@@ -97,9 +97,9 @@ import Testing
     @Test func aBodyThatFailsResetsTheStream() throws {
         let server = try EmbeddedServer()
         let failing = Body(length: 10, isRewindable: false) { FailingReader() }
-        let exchange = try RecordingExchange(.put, body: failing)
-        server.start(exchange)
-        #expect(exchange.error?.code == .bodyFailed)
+        let transaction = try RecordingTransaction(.put, body: failing)
+        server.start(transaction)
+        #expect(transaction.error?.code == .bodyFailed)
         #expect(server.resetCode() == 2)
     }
 

@@ -69,7 +69,7 @@ import Testing
         var offset = 0
         let head = try #require(try unsafe parser.parse(bytes.span.bytes, from: &offset))
         var type = ParsedType()
-        let answer = Answer(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil, type: &type)
+        let answer = ReceivedResponse(head, from: try URLRecord(parsing: "http://example.org/c"), bodyLength: nil, type: &type)
         #expect(answer.response.suggestedFilename == "a")
     }
 }

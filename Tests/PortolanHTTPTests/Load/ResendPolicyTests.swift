@@ -7,44 +7,44 @@ import Testing
 @Suite struct ResendPolicyTests {
     private typealias Failure = ResendPolicy.Failure
 
-    private static let fates: [RequestFate] = [
-        .seen, .unanswered, .refused, .passedOver(afterOthers: false), .passedOver(afterOthers: true), .needsHTTP1,
+    private static let fates: [RetryEligibility] = [
+        .seen, .unanswered, .refused, .notProcessed(afterOthers: false), .notProcessed(afterOthers: true), .needsHTTP1,
     ]
 
     /// All that would speak for it.
-    private static func favourable(_ fate: RequestFate) -> Failure {
-        Failure(fate: fate, hasResponse: false, isReused: true, isIdempotent: true, mayUseHTTP1: true)
+    private static func favourable(_ eligibility: RetryEligibility) -> Failure {
+        Failure(eligibility: eligibility, hasResponse: false, isReused: true, isIdempotent: true, mayUseHTTP1: true)
     }
 
-    @Test(arguments: fates) func onceAResponseHasBegunNothingIsSentAgain(_ fate: RequestFate) {
+    @Test(arguments: fates) func onceAResponseHasBegunNothingIsSentAgain(_ eligibility: RetryEligibility) {
         var policy = ResendPolicy()
-        var failure = Self.favourable(fate)
+        var failure = Self.favourable(eligibility)
         failure.hasResponse = true
         #expect(policy.decide(after: failure) == .fail)
     }
 
     /// RFC 9113 §8.7
-    @Test(arguments: [RequestFate.refused, .passedOver(afterOthers: false)])
-    func whatWasNotProcessedIsSentAgainWhateverItsMethod(_ fate: RequestFate) {
+    @Test(arguments: [RetryEligibility.refused, .notProcessed(afterOthers: false)])
+    func whatWasNotProcessedIsSentAgainWhateverItsMethod(_ eligibility: RetryEligibility) {
         var policy = ResendPolicy()
-        for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(fate: fate)) == .sendAgain) }
-        #expect(policy.decide(after: Failure(fate: fate)) == .giveUp(afterSending: ResendPolicy.limit + 1))
+        for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(eligibility: eligibility)) == .sendAgain) }
+        #expect(policy.decide(after: Failure(eligibility: eligibility)) == .giveUp(afterSending: ResendPolicy.limit + 1))
     }
 
     /// The server comes to it: each connection serves some, and it goes first.
     @Test func whatIsPassedOverAfterOthersDoesNotCount() {
         var policy = ResendPolicy()
-        for _ in 0..<100 { #expect(policy.decide(after: Failure(fate: .passedOver(afterOthers: true))) == .sendAgain) }
-        for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(fate: .refused)) == .sendAgain) }
-        #expect(policy.decide(after: Failure(fate: .refused)) == .giveUp(afterSending: ResendPolicy.limit + 1))
-        #expect(policy.decide(after: Failure(fate: .passedOver(afterOthers: true), hasResponse: true)) == .fail)
+        for _ in 0..<100 { #expect(policy.decide(after: Failure(eligibility: .notProcessed(afterOthers: true))) == .sendAgain) }
+        for _ in 0..<ResendPolicy.limit { #expect(policy.decide(after: Failure(eligibility: .refused)) == .sendAgain) }
+        #expect(policy.decide(after: Failure(eligibility: .refused)) == .giveUp(afterSending: ResendPolicy.limit + 1))
+        #expect(policy.decide(after: Failure(eligibility: .notProcessed(afterOthers: true), hasResponse: true)) == .fail)
     }
 
     /// RFC 9110 §9.2.2
     @Test(arguments: [(true, true, true), (true, false, false), (false, true, false), (false, false, false)])
     func withoutAnAnswerTheMethodAndTheConnectionDecide(_ isReused: Bool, _ isIdempotent: Bool, _ isSentAgain: Bool) {
         var policy = ResendPolicy()
-        let failure = Failure(fate: .unanswered, isReused: isReused, isIdempotent: isIdempotent)
+        let failure = Failure(eligibility: .unanswered, isReused: isReused, isIdempotent: isIdempotent)
         #expect(policy.decide(after: failure) == (isSentAgain ? .sendAgain : .fail))
         #expect(policy.retriesUnanswered == !isSentAgain)
         #expect(policy.decide(after: failure) == .fail)
@@ -52,16 +52,16 @@ import Testing
 
     @Test func allReasonsShareOneLimit() {
         var policy = ResendPolicy()
-        for fate in [RequestFate.refused, .passedOver(afterOthers: false), .unanswered, .needsHTTP1, .refused] {
-            #expect(policy.decide(after: Self.favourable(fate)) == .sendAgain)
+        for eligibility in [RetryEligibility.refused, .notProcessed(afterOthers: false), .unanswered, .needsHTTP1, .refused] {
+            #expect(policy.decide(after: Self.favourable(eligibility)) == .sendAgain)
         }
         #expect(!policy.retriesUnanswered)
-        #expect(policy.decide(after: Self.favourable(.passedOver(afterOthers: false))) == .giveUp(afterSending: 6))
+        #expect(policy.decide(after: Self.favourable(.notProcessed(afterOthers: false))) == .giveUp(afterSending: 6))
     }
 
     @Test func http1IsTriedWhereTheLoadMayUseIt() {
         var policy = ResendPolicy()
-        #expect(policy.decide(after: Failure(fate: .needsHTTP1)) == .fail)
-        #expect(policy.decide(after: Failure(fate: .needsHTTP1, mayUseHTTP1: true)) == .sendAgain)
+        #expect(policy.decide(after: Failure(eligibility: .needsHTTP1)) == .fail)
+        #expect(policy.decide(after: Failure(eligibility: .needsHTTP1, mayUseHTTP1: true)) == .sendAgain)
     }
 }

@@ -8,10 +8,10 @@ import Testing
 import PortolanTransport
 
 @Suite struct ConnectionPoolTests {
-    let key = PoolBench.key()
+    let key = PoolFixture.key()
 
     @Test func aConnectionIsUsedAgain() throws {
-        let bench = PoolBench()
+        let bench = PoolFixture()
         let (first, second) = (FakeWaiter(), FakeWaiter())
         _ = bench.pool.acquire(key, for: first, priority: .normal)
         try #require(!bench.connector.attempts.isEmpty)
@@ -26,7 +26,7 @@ import PortolanTransport
 
     /// One that carries others is neither closed nor looked at again and again.
     @Test(.timeLimit(.minutes(1))) func aSharedConnectionThatLooksEndedIsPassedOverOnce() throws {
-        let bench = PoolBench()
+        let bench = PoolFixture()
         let (first, second) = (FakeWaiter(), FakeWaiter())
         _ = bench.pool.acquire(key, for: first, priority: .normal)
         try #require(!bench.connector.attempts.isEmpty)
@@ -39,7 +39,7 @@ import PortolanTransport
     }
 
     @Test func theLatestUsedIsTheNextToBeUsed() throws {
-        let bench = PoolBench()
+        let bench = PoolFixture()
         let waiters = [FakeWaiter(0), FakeWaiter(1)]
         for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
         let connections = bench.connector.attempts.map { $0.succeed() }
@@ -52,7 +52,7 @@ import PortolanTransport
     }
 
     @Test func noMoreThanTheLimitAreOpenedForAHost() {
-        let bench = PoolBench { $0.perHost = 3 }
+        let bench = PoolFixture { $0.perHost = 3 }
         let waiters = (0..<10).map { FakeWaiter($0) }
         for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
         #expect(bench.connector.attempts.count == 3)
@@ -64,9 +64,9 @@ import PortolanTransport
     }
 
     @Test func theTotalHoldsForAllHosts() throws {
-        let bench = PoolBench { $0.total = 2 }
+        let bench = PoolFixture { $0.total = 2 }
         let waiters = (0..<3).map { FakeWaiter($0) }
-        for waiter in waiters { _ = bench.pool.acquire(PoolBench.key("host\(waiter.name)"), for: waiter, priority: .normal) }
+        for waiter in waiters { _ = bench.pool.acquire(PoolFixture.key("host\(waiter.name)"), for: waiter, priority: .normal) }
         #expect(bench.connector.attempts.map(\.key.host) == ["host0", "host1"])
         let connections = bench.connector.attempts.map { $0.succeed() }
         try #require(connections.count == 2)
@@ -77,20 +77,20 @@ import PortolanTransport
     }
 
     @Test func anUnusedConnectionGivesWayToAnotherHost() throws {
-        let bench = PoolBench { $0.total = 1 }
+        let bench = PoolFixture { $0.total = 1 }
         let (first, second) = (FakeWaiter(0), FakeWaiter(1))
-        _ = bench.pool.acquire(PoolBench.key("a"), for: first, priority: .normal)
+        _ = bench.pool.acquire(PoolFixture.key("a"), for: first, priority: .normal)
         try #require(!bench.connector.attempts.isEmpty)
         let connection = bench.connector.attempts[0].succeed()
         first.finish()
-        _ = bench.pool.acquire(PoolBench.key("b"), for: second, priority: .normal)
+        _ = bench.pool.acquire(PoolFixture.key("b"), for: second, priority: .normal)
         bench.loop.run()
         #expect(connection.isClosed)
         #expect(bench.connector.attempts.map(\.key.host) == ["a", "b"])
     }
 
     @Test func higherPriorityIsServedFirstAndEqualsInTurn() throws {
-        let bench = PoolBench { $0.perHost = 1 }
+        let bench = PoolFixture { $0.perHost = 1 }
         var order: [Int] = []
         let priorities: [LoadPriority] = [.normal, .low, .high, .normal, .high, .low]
         let waiters = priorities.indices.map { FakeWaiter($0) { order.append($0.name) } }
@@ -104,7 +104,7 @@ import PortolanTransport
     // MARK: Who is told that it waits
 
     @Test func onlyLoadsForWhichNoConnectionIsOpenedAreToldThatTheyWait() {
-        let bench = PoolBench { $0.perHost = 2 }
+        let bench = PoolFixture { $0.perHost = 2 }
         let waiters = (0..<4).map { FakeWaiter($0) }
         for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
         bench.loop.run()
@@ -118,7 +118,7 @@ import PortolanTransport
 
     /// The connection that was opened for one goes to another, which goes before it.
     @Test func aLoadThatIsOvertakenIsToldThatItWaits() throws {
-        let bench = PoolBench { $0.perHost = 1 }
+        let bench = PoolFixture { $0.perHost = 1 }
         let (first, urgent) = (FakeWaiter(0), FakeWaiter(1))
         _ = bench.pool.acquire(key, for: first, priority: .normal)
         _ = bench.pool.acquire(key, for: urgent, priority: .high)
@@ -130,7 +130,7 @@ import PortolanTransport
 
     /// The connection that it waits for is closed, and another one is opened for it.
     @Test func aLoadForWhichAConnectionIsOpenedLeavesTheQueue() throws {
-        let bench = PoolBench { $0.perHost = 1 }
+        let bench = PoolFixture { $0.perHost = 1 }
         let waiters = (0..<3).map { FakeWaiter($0) }
         for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
         let connection = try #require(bench.connector.attempts.first).succeed()
@@ -144,7 +144,7 @@ import PortolanTransport
     }
 
     @Test func whatALoadWaitsForIsSaid() throws {
-        let bench = PoolBench { $0.perHost = 2 }
+        let bench = PoolFixture { $0.perHost = 2 }
         bench.connector.offersMultiplexing = true
         let waiters = (0..<3).map { FakeWaiter($0) }
         for waiter in waiters[..<2] { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
@@ -157,10 +157,10 @@ import PortolanTransport
 
     /// What it waits for is said as it is when somebody asks.
     @Test func theReasonChangesWithWhatIsWaitedFor() throws {
-        let bench = PoolBench { $0.perHost = 2 }
+        let bench = PoolFixture { $0.perHost = 2 }
         bench.connector.offersMultiplexing = true
         let waiters = (0..<4).map { FakeWaiter($0) }
-        for waiter in waiters { _ = bench.pool.acquire(PoolBench.key(isSecure: true), for: waiter, priority: .normal) }
+        for waiter in waiters { _ = bench.pool.acquire(PoolFixture.key(isSecure: true), for: waiter, priority: .normal) }
         bench.loop.run()
         let wait = try #require(waiters[3].waits.first)
         #expect(wait.reason.contains("one that may carry all loads is being opened"))
@@ -174,10 +174,10 @@ import PortolanTransport
     }
 
     @Test func theReasonChangesWhenTheSharedConnectionIsOpen() throws {
-        let bench = PoolBench { $0.perHost = 2 }
+        let bench = PoolFixture { $0.perHost = 2 }
         bench.connector.offersMultiplexing = true
         let waiters = (0..<6).map { FakeWaiter($0) }
-        for waiter in waiters { _ = bench.pool.acquire(PoolBench.key(isSecure: true), for: waiter, priority: .normal) }
+        for waiter in waiters { _ = bench.pool.acquire(PoolFixture.key(isSecure: true), for: waiter, priority: .normal) }
         bench.loop.run()
         let wait = try #require(waiters[5].waits.first)
         try #require(bench.connector.attempts.first).succeed(capacity: 2)
@@ -187,7 +187,7 @@ import PortolanTransport
 
     /// Loads that a server passed over do not wait behind those that came meanwhile, and keep their order.
     @Test func loadsThatAreSentAgainGoBeforeOthersOfTheirPriority() throws {
-        let bench = PoolBench { $0.perHost = 1 }
+        let bench = PoolFixture { $0.perHost = 1 }
         var order: [Int] = []
         let waiters = (0..<6).map { FakeWaiter($0) { order.append($0.name) } }
         for waiter in waiters[..<3] { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
@@ -200,7 +200,7 @@ import PortolanTransport
     }
 
     @Test func aLoadThatWaitsSaysTheLimits() throws {
-        let bench = PoolBench { $0.perHost = 1 }
+        let bench = PoolFixture { $0.perHost = 1 }
         let waiters = (0..<2).map { FakeWaiter($0) }
         for waiter in waiters { _ = bench.pool.acquire(key, for: waiter, priority: .normal) }
         let wait = try #require(waiters[1].waits.first)
@@ -209,7 +209,7 @@ import PortolanTransport
     }
 
     @Test func aFailureIsSharedByThoseWhoWaitedWhenTheAttemptBegan() throws {
-        let bench = PoolBench { $0.perHost = 1 }
+        let bench = PoolFixture { $0.perHost = 1 }
         let (first, second, late) = (FakeWaiter(0), FakeWaiter(1), FakeWaiter(2))
         _ = bench.pool.acquire(key, for: first, priority: .normal)
         try #require(!bench.connector.attempts.isEmpty)
@@ -225,7 +225,7 @@ import PortolanTransport
     }
 
     @Test func anAttemptThatNobodyWaitsForIsCancelled() throws {
-        let bench = PoolBench()
+        let bench = PoolFixture()
         let waiters = [FakeWaiter(0), FakeWaiter(1)]
         let tickets = waiters.map { bench.pool.acquire(key, for: $0, priority: .normal) }
         #expect(bench.connector.open.count == 2)
@@ -237,9 +237,9 @@ import PortolanTransport
     }
 
     @Test func untilTheProtocolIsKnownOneConnectionIsTried() throws {
-        let bench = PoolBench()
+        let bench = PoolFixture()
         bench.connector.offersMultiplexing = true
-        let secure = PoolBench.key(isSecure: true)
+        let secure = PoolFixture.key(isSecure: true)
         let waiters = (0..<4).map { FakeWaiter($0) }
         for waiter in waiters { _ = bench.pool.acquire(secure, for: waiter, priority: .normal) }
         try #require(bench.connector.attempts.count == 1)
@@ -249,9 +249,9 @@ import PortolanTransport
     }
 
     @Test func aMultiplexedConnectionCarriesAsManyAsItHasRoomFor() throws {
-        let bench = PoolBench()
+        let bench = PoolFixture()
         bench.connector.offersMultiplexing = true
-        let secure = PoolBench.key(isSecure: true)
+        let secure = PoolFixture.key(isSecure: true)
         let waiters = (0..<5).map { FakeWaiter($0) }
         for waiter in waiters { _ = bench.pool.acquire(secure, for: waiter, priority: .normal) }
         try #require(!bench.connector.attempts.isEmpty)
@@ -267,7 +267,7 @@ import PortolanTransport
     }
 
     @Test func unusedConnectionsAreClosedAfterTheirTime() throws {
-        let bench = PoolBench { $0.idleTimeout = .seconds(30) }
+        let bench = PoolFixture { $0.idleTimeout = .seconds(30) }
         let (first, second) = (FakeWaiter(), FakeWaiter())
         _ = bench.pool.acquire(key, for: first, priority: .normal)
         _ = bench.pool.acquire(key, for: second, priority: .normal)
@@ -285,7 +285,7 @@ import PortolanTransport
     /// Loads begin, are cancelled and end at random; at the end nothing is open, queued or owed.
     @Test(arguments: [1, 2, 3, 4]) func nothingIsLeftAfterManyLoads(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        let bench = PoolBench {
+        let bench = PoolFixture {
             $0.perHost = 4
             $0.total = 10
         }
@@ -299,7 +299,7 @@ import PortolanTransport
             }
             all.append(waiter)
             let priority = [LoadPriority.low, .normal, .high].randomElement(using: &random) ?? .normal
-            let key = PoolBench.key("host\(Int.random(in: 0..<5, using: &random))")
+            let key = PoolFixture.key("host\(Int.random(in: 0..<5, using: &random))")
             if let ticket = bench.pool.acquire(key, for: waiter, priority: priority), waiter.connection == nil { waiting[name] = ticket }
             switch Int.random(in: 0..<6, using: &random) {
             case 0: bench.connector.open.randomElement(using: &random)?.succeed()
@@ -322,7 +322,7 @@ import PortolanTransport
         }
         #expect(waiting.filter { all[$0.key].error == nil }.isEmpty)
         bench.pool.closeIdle()
-        for _ in 0..<10 { #expect(bench.budget.take {}) }
-        #expect(!bench.budget.take {})
+        for _ in 0..<10 { #expect(bench.limiter.take {}) }
+        #expect(!bench.limiter.take {})
     }
 }

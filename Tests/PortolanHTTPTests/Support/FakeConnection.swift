@@ -28,7 +28,7 @@ final class FakeConnection: PooledConnection {
 
     var room: Int { isClosed ? 0 : capacity - carried }
 
-    func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier {
+    func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream {
         Issue.record("the waiters of these tests take the room alone")
         return NoCarrier()
     }
@@ -56,14 +56,14 @@ final class FakeConnection: PooledConnection {
 final class FakeConnector: Connector {
     final class Attempt: ConnectionAttempt {
         let key: ConnectionKey
-        weak var owner: (any ConnectionWaiter)?
+        weak var owner: (any ConnectionRequester)?
         private let pool: ConnectionPool
         private var completion: ((Result<any PooledConnection, LoadError>) -> Void)?
         private(set) var isStarted = false
         let failsOwnerOnly = false
 
         init(
-            _ key: ConnectionKey, _ pool: ConnectionPool, _ owner: any ConnectionWaiter,
+            _ key: ConnectionKey, _ pool: ConnectionPool, _ owner: any ConnectionRequester,
             _ completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
         ) {
             self.key = key
@@ -99,7 +99,7 @@ final class FakeConnector: Connector {
     var open: [Attempt] { attempts.filter(\.isOpen) }
 
     func connect(
-        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionWaiter,
+        to key: ConnectionKey, in pool: ConnectionPool, for owner: any ConnectionRequester,
         completion: @escaping (Result<any PooledConnection, LoadError>) -> Void
     ) -> any ConnectionAttempt {
         let attempt = Attempt(key, pool, owner, completion)
@@ -109,7 +109,7 @@ final class FakeConnector: Connector {
 }
 
 /// A load that takes the room of its connection and notes what happens to it.
-final class FakeWaiter: ConnectionWaiter {
+final class FakeWaiter: ConnectionRequester {
     let name: Int
     private(set) var connection: FakeConnection?
     private(set) var error: LoadError?
@@ -150,17 +150,17 @@ final class FakeWaiter: ConnectionWaiter {
 }
 
 /// A pool on a loop whose time the test moves.
-struct PoolBench {
-    let loop = InMemoryLoop()
+struct PoolFixture {
+    let loop = InMemoryEventLoop()
     let connector = FakeConnector()
-    let budget: ConnectionBudget
+    let limiter: ConnectionLimiter
     let pool: ConnectionPool
 
     init(limits: (inout ConnectionLimits) -> Void = { _ in }) {
         var value = ConnectionLimits()
         limits(&value)
-        budget = ConnectionBudget(value.total)
-        pool = ConnectionPool(on: loop, limits: value, budget: budget, connector: connector, askOthers: {})
+        limiter = ConnectionLimiter(value.total)
+        pool = ConnectionPool(on: loop, limits: value, limiter: limiter, connector: connector, askOthers: {})
     }
 
     static func key(_ host: String = "example.org", isSecure: Bool = false) -> ConnectionKey {
@@ -169,10 +169,10 @@ struct PoolBench {
 }
 
 /// Carries nothing.
-private final class NoCarrier: ExchangeCarrier {
+private final class NoCarrier: HTTPStream {
     let isReused = false
     let report = TransferReport(networkProtocol: "none")
-    var transport: (any ByteTransport)? { nil }
+    var transport: (any ByteConnection)? { nil }
 
     func start() {}
     func resumeReading() {}

@@ -17,7 +17,7 @@ import Testing
         (limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (limit, limit, limit)
         let bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n c\r\n\r\n0001;a\r\nx\r\n0\r\nA: b\r\n\r\n".latin1
         for pieces in [[bytes[...]], bytes.indices.map { bytes[$0...$0] }] {
-            let status = (try? ReadResponse(pieces, method: .get, limits: limits))?.status
+            let status = (try? InMemoryResponse(pieces, method: .get, limits: limits))?.status
             #expect(status == (limit == Int.max ? 200 : nil))
         }
     }
@@ -78,15 +78,15 @@ import Testing
 
     private func result(
         _ row: ResponseCase, _ pieces: [ArraySlice<UInt8>], after earlier: [UInt8] = []
-    ) -> Result<ReadResponse, LoadError> {
+    ) -> Result<InMemoryResponse, LoadError> {
         do throws(LoadError) {
-            return .success(try ReadResponse(pieces, method: row.method, after: earlier))
+            return .success(try InMemoryResponse(pieces, method: row.method, after: earlier))
         } catch {
             return .failure(error)
         }
     }
 
-    private func expect(_ row: ResponseCase, _ result: Result<ReadResponse, LoadError>) {
+    private func expect(_ row: ResponseCase, _ result: Result<InMemoryResponse, LoadError>) {
         switch (row.outcome, result) {
         case (.response(let delivered), .success(let read)):
             #expect(read.status == delivered.status)
@@ -107,7 +107,7 @@ import Testing
     }
 }
 
-extension Result where Success == ReadResponse, Failure == LoadError {
+extension Result where Success == InMemoryResponse, Failure == LoadError {
     fileprivate var code: LoadError.Code? {
         guard case .failure(let error) = self else { return nil }
         return error.code

@@ -113,10 +113,10 @@ import Testing
         configuration.tls.verification = .none
         let endpoint = Endpoint(
             TLSPeer(host: "127.0.0.1", port: server.port, description: "the server"), applicationProtocols: ["http/1.1"])
-        let loop = try #require(try SocketLoop.shared.get().first)
+        let loop = try #require(try SocketEventLoop.shared.get().first)
         let opened: TurnBound<OpenConnection> = try await withCheckedContinuation { continuation in
             loop.execute { [configuration] in
-                let connector = ByteConnector(configuration, contexts: SecureContexts(configuration.tls), on: loop)
+                let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), on: loop)
                 // Nobody else keeps it.
                 var attempt: ByteConnectionAttempt?
                 let new = connector.attempt(to: endpoint, for: nil) { _ in
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// Hears of the end only.
-    private final class EndReceiver: ByteReceiver {
+    private final class EndReceiver: ByteConnectionReceiver {
         let isIdle = false
         private let didEnd: (SocketError?) -> Void
 

@@ -42,7 +42,7 @@ import Testing
     func theEnvironmentNamesTheSystemsRoots(variable: String, value: String) async throws {
         let certificates = try certificates()
         let path = certificates.path(value)
-        let contexts = SecureContexts(TLSSettings()) { $0 == variable ? path : nil }
+        let contexts = TLSContextCache(TLSSettings()) { $0 == variable ? path : nil }
         let (results, result) = AsyncStream.makeStream(of: Result<TLSContext, LoadError>.self)
         contexts.context(offering: []) { result.yield($0) }
         var iterator = results.makeAsyncIterator()

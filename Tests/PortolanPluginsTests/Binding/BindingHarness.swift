@@ -86,7 +86,7 @@ struct BindingHarness {
     }
 
     func load(_ request: Request, client: RecordingClient = RecordingClient()) throws -> RecordingClient {
-        let attempt = try TestAttempt(plugin, request, client: client)
+        let attempt = try TestHandlerLoad(plugin, request, client: client)
         attempt.run()
         plugin.waitUntilIdle()
         return client

@@ -194,12 +194,12 @@ import Testing
             [{"call": "bf_open", "with": ["x"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},
              {"deliver": "begun"}, {"call": "bf_wait", "with": ["{thing}"], "check": {"equals": 0}}]
             """, ["stop": #"{"call": "bf_wake", "with": ["{thing}"]}"#])
-        let attempt = try TestAttempt(harness.plugin, "bound:x")
+        let attempt = try TestHandlerLoad(harness.plugin, "bound:x")
         attempt.start()
         attempt.client.wait { $0.contains(.data(5)) }
         attempt.attempt.end(with: LoadError(.cancelled, message: "enough"))
         harness.plugin.waitUntilIdle()
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
         #expect(attempt.client.events.last == .failed(LoadError(.cancelled, message: "enough")))
     }
 
@@ -213,12 +213,12 @@ import Testing
 
     @Test func aStopFunctionEndsACallThatHasCalledBack() throws {
         let harness = try Self.writingAndWaiting()
-        let attempt = try TestAttempt(harness.plugin, "bound:x")
+        let attempt = try TestHandlerLoad(harness.plugin, "bound:x")
         attempt.start()
         attempt.client.wait { $0.contains(.data(1)) }
         attempt.attempt.end(with: LoadError(.cancelled, message: "enough"))
         harness.plugin.waitUntilIdle()
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     /// Who says so is the callback's own reader, and the library does not listen to the answer.
@@ -229,14 +229,14 @@ import Testing
 
     @Test func aPausedReaderHoldsTheLibraryUp() throws {
         let client = RecordingClient { _, event in event == .data(1) ? .pause : .keepGoing }
-        let attempt = try TestAttempt(try BindingHarness("[\(Self.write)]").plugin, "bound://h/abc", client: client)
+        let attempt = try TestHandlerLoad(try BindingHarness("[\(Self.write)]").plugin, "bound://h/abc", client: client)
         attempt.start()
         for count in 1...4 {
             client.wait { $0.count == count + 1 }
             attempt.attempt.resume()
         }
         attempt.waitUntilEnded()
-        #expect(client.bytes == Array("/abc".utf8) && attempt.breaches.isEmpty)
+        #expect(client.bytes == Array("/abc".utf8) && attempt.violations.isEmpty)
     }
 
     @Test func manyLoadsRunAtOnce() async throws {

@@ -44,7 +44,7 @@ import Testing
         let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
         _ = try catalogue.plugin(at: folder("bound")).open()
         let plugin = try catalogue.plugin(at: folder("bound/other.plugin.json")).open()
-        let attempt = try TestAttempt(plugin, Request("bound:x"), client: RecordingClient())
+        let attempt = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
         attempt.run()
         plugin.waitUntilIdle()
         #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == Self.delivered)
@@ -60,7 +60,7 @@ import Testing
         let catalogue = PluginCatalogue(searching: PluginSearchPath([String]()), policy: PluginPolicy())
         #expect(throws: LoadError.self) { try catalogue.plugin(at: folder("bound")).open() }
         let plugin = try catalogue.plugin(at: folder("bound/other.plugin.json")).open()
-        let attempt = try TestAttempt(plugin, Request("bound:x"), client: RecordingClient())
+        let attempt = try TestHandlerLoad(plugin, Request("bound:x"), client: RecordingClient())
         attempt.run()
         plugin.waitUntilIdle()
         #expect(String(decoding: attempt.client.bytes, as: UTF8.self) == Self.delivered)

@@ -67,7 +67,7 @@ import Testing
 
     @Test func whatFailedIsTriedAgainOnlyWhenItChanged() throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "descriptor")
-        let source = InstalledPluginSource(try #require(catalogue().plugins.first), logger: log.logger)
+        let source = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger)
         let first = #expect(throws: LoadError.self) { try source.makeHandlers() }
         #expect(first?.message.contains("MANIF-02") == true)
         // What a second try would come to is another error: that it is not told shows that there was none.
@@ -80,7 +80,7 @@ import Testing
     @Test func whatFailedForOtherReasonsThanItsFilesIsTriedAgainAfterAWhile() throws {
         try folder.plugin("all/template", ManifestText.template(), fixture: "template")
         let clock = ManualClock()
-        let source = InstalledPluginSource(try #require(catalogue().plugins.first), logger: log.logger, clock: clock)
+        let source = InstalledPluginProvider(try #require(catalogue().plugins.first), logger: log.logger, clock: clock)
         try folder.chmod("", 0o777)
         let error = #expect(throws: LoadError.self) { try source.makeHandlers() }
         #expect(error?.message.contains("MANIF-09") == true)

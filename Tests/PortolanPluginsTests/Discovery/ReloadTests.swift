@@ -30,12 +30,12 @@ import Testing
     }
 
     /// The plugin, at its first build, in the registry.
-    private func serve(copying: Bool = false) throws -> ServingPlugin {
+    private func serve(copying: Bool = false) throws -> RegisteredPlugin {
         try folder.plugin("all/generation", Self.manifest(), fixture: "generation-1")
         let catalogue = PluginCatalogue(searching: PluginSearchPath([folder("all")]), policy: PluginPolicy(), logger: log.logger)
         var plugin = try #require(catalogue.plugins.first)
         plugin.copiesLibrary = copying
-        return ServingPlugin(plugin, in: registry, logger: log.logger)
+        return RegisteredPlugin(plugin, in: registry, logger: log.logger)
     }
 
     /// Puts a build there as a linker does: another file under the same name.
@@ -60,11 +60,12 @@ import Testing
     }
 
     /// Reloads on a thread that may block.
-    private func reload(_ plugin: ServingPlugin) async throws {
+    private func reload(_ plugin: RegisteredPlugin) async throws {
         try await onThread { () throws(LoadError) in _ = try plugin.reload() }
     }
 
-    private func expectRefusal(_ plugin: ServingPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    private func expectRefusal(_ plugin: RegisteredPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
+    {
         let error = await #expect(throws: LoadError.self, sourceLocation: sourceLocation) { try await reload(plugin) }
         #expect(error?.message.contains(words) == true, "\(error?.message ?? "")", sourceLocation: sourceLocation)
         #expect(try await text() == "1 ", sourceLocation: sourceLocation)
@@ -261,7 +262,7 @@ import Testing
     @Test func aThousandLoadsDuringTenReloadsLoseNothing() async throws {
         let plugin = try serve()
         #expect(try await text() == "1 ")
-        let newest = Monitor(1)
+        let newest = ConditionLock(1)
         let loader = loader
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<10 {
@@ -298,7 +299,7 @@ import Testing
 private func onThread(_ body: @escaping @Sendable () throws(LoadError) -> Void) async throws {
     let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, LoadError>, Never>) in
         do throws(LoadError) {
-            try LoadThreads.shared.run(isNested: true) {
+            try LoadThreadPool.shared.run(isNested: true) {
                 do throws(LoadError) {
                     try body()
                     continuation.resume(returning: .success(()))

@@ -18,7 +18,7 @@ enum Echo {
     ) throws -> RecordingClient {
         let attempt = try start(url, client, of: other, change)
         attempt.waitUntilEnded()
-        #expect(attempt.breaches.isEmpty, sourceLocation: sourceLocation)
+        #expect(attempt.violations.isEmpty, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count <= 1, sourceLocation: sourceLocation)
         return client
     }
@@ -26,11 +26,11 @@ enum Echo {
     /// - Parameter box: is given the attempt before it starts.
     static func start(
         _ url: String, _ client: RecordingClient = RecordingClient(), of other: Plugin? = nil,
-        heldIn box: AttemptBox? = nil, _ change: (inout Request) throws -> Void = { _ in }
-    ) throws -> TestAttempt {
+        heldIn box: HandlerLoadBox? = nil, _ change: (inout Request) throws -> Void = { _ in }
+    ) throws -> TestHandlerLoad {
         var request = try Request(url)
         try change(&request)
-        let attempt = try TestAttempt(other ?? plugin.get(), request, client: client)
+        let attempt = try TestHandlerLoad(other ?? plugin.get(), request, client: client)
         box?.attempt = attempt.attempt
         attempt.start()
         return attempt
@@ -43,9 +43,9 @@ enum Echo {
         let own = try Fixtures.plugin("echo")
         let attempt = try start(url, client, of: own) { $0.body = body }
         client.wait(until: condition)
-        attempt.attempt.end(with: CancelTests.cancelled)
+        attempt.attempt.end(with: PluginCancelTests.cancelled)
         own.waitUntilIdle()
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
         return client.events
     }
 

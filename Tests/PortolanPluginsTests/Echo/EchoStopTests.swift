@@ -7,7 +7,7 @@ import Testing
 
 /// A stop ends each kind of wait at once: nothing of the load is left, and nothing comes after it.
 @Suite(.timeLimit(.minutes(2))) struct EchoStopTests {
-    private static let cancelled = RecordingClient.Event.failed(CancelTests.cancelled)
+    private static let cancelled = RecordingClient.Event.failed(PluginCancelTests.cancelled)
 
     /// Each would last an hour, or for ever.
     @Test(
@@ -44,10 +44,14 @@ import Testing
         let count = try Echo.run(url) { $0.body = body }.events.count
         #expect(count == 10)
         for stop in 0..<count - 1 {
-            let box = AttemptBox()
+            let box = HandlerLoadBox()
             let client = RecordingClient { index, _ in
                 guard index == stop else { return .keepGoing }
-                if isInside { box.attempt?.end(with: CancelTests.cancelled) } else { box.endElsewhere(with: CancelTests.cancelled) }
+                if isInside {
+                    box.attempt?.end(with: PluginCancelTests.cancelled)
+                } else {
+                    box.endElsewhere(with: PluginCancelTests.cancelled)
+                }
                 return .keepGoing
             }
             let plugin = try Fixtures.plugin("echo")
@@ -56,7 +60,7 @@ import Testing
             plugin.waitUntilIdle()
             box.attempt = nil
             #expect(client.events.count == stop + 2 && client.events.last == Self.cancelled, "event \(stop): \(client.events)")
-            #expect(attempt.breaches.isEmpty)
+            #expect(attempt.violations.isEmpty)
         }
     }
 
@@ -65,7 +69,7 @@ import Testing
         let hanging = try Echo.start("echo:hang", of: plugin)
         hanging.client.wait { $0.count == 1 }
         #expect(try Echo.run("echo:text?text=a", of: plugin).text == "a")
-        hanging.attempt.end(with: CancelTests.cancelled)
+        hanging.attempt.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
     }
 }

@@ -10,9 +10,9 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct GzipFlowTests {
     /// Six full buffers of the plugin's, and one that is not.
     private static let count = 1_700_000
-    private static let zeros = GzipFile().zeros(count)
+    private static let zeros = GzipSample().zeros(count)
     /// As many bytes, that take as many when compressed.
-    private static let noise = GzipFile().member((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
+    private static let noise = GzipSample().member((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })
     private static let pieces = noise.pieces(of: 100_000)
 
     private func inner(_ answer: StubAnswer) -> any ProtocolHandler {
@@ -38,18 +38,18 @@ import Testing
         #expect(.success(delegate.body) == plain)
         #expect(delegate.events.count > 7)
         #expect(delegate.events.last == .finished)
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     /// Not pulling is the pause, and what waits in between is bounded (NEST-04).
     @Test func aPauseReachesTheInnerLoad() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
-        let (paused, seen) = (Monitor(false), Monitor(0))
+        let (paused, seen) = (ConditionLock(false), ConditionLock(0))
         let delegate = RecordingDelegate { event, _ in
-            if case .data(let bytes) = event { seen.signalling { $0 += bytes.count } }
+            if case .data(let bytes) = event { seen.withLockBroadcasting { $0 += bytes.count } }
             guard case .response = event else { return .keepGoing }
-            paused.signalling { $0 = true }
+            paused.withLockBroadcasting { $0 = true }
             return .pause
         }
         let task = harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate)
@@ -73,22 +73,22 @@ import Testing
         await delegate.ended()
         #expect(delegate.body.count == Self.count)
         #expect(load.calls == [.start, .resume])
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     /// What can be decompressed is not kept until the inner load goes on (PERF-04).
     @Test func aSlowInnerLoadIsDeliveredAsItComes() async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
-        let seen = Monitor(0)
+        let seen = ConditionLock(0)
         let delegate = RecordingDelegate { event, _ in
-            if case .data(let bytes) = event { seen.signalling { $0 += bytes.count } }
+            if case .data(let bytes) = event { seen.withLockBroadcasting { $0 += bytes.count } }
             return .keepGoing
         }
         harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate).resume()
         let load = await manual.nextLoad()
         load.respond()
-        for (index, byte) in GzipFile().member([1, 2, 3, 4, 5]).enumerated() {
+        for (index, byte) in GzipSample().member([1, 2, 3, 4, 5]).enumerated() {
             load.deliver([byte])
             let expected = min(max(index - 14, 0), 5)  // after ten bytes of header and five of the block's
             try await inOwnThread { seen.wait { $0 == expected ? () : nil } }
@@ -108,7 +108,7 @@ import Testing
             load.deliver(Self.zeros)
         }
         let harness = try GzipHarness(manual)
-        let count = Monitor(0)
+        let count = ConditionLock(0)
         let delegate = RecordingDelegate { event, task in
             if event.isAboutInner { return .keepGoing }
             let isLast = count.withLock { count in
@@ -122,7 +122,7 @@ import Testing
         }
         harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate).resume()
         await delegate.ended()
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
         #expect(manual.loads.map(\.calls) == [[.start, .stop]])
         #expect(delegate.events.count { !$0.isAboutInner } == stop + 2)
         #expect(delegate.events.last == .failed(.cancelled))
@@ -132,10 +132,10 @@ import Testing
     @Test(arguments: [true, false]) func aCancelWhileItWaitsStopsTheInnerLoad(isPaused: Bool) async throws {
         let manual = ManualHandler(schemes: .only(["inner"]))
         let harness = try GzipHarness(manual)
-        let paused = Monitor(false)
+        let paused = ConditionLock(false)
         let delegate = RecordingDelegate { event, _ in
             guard case .response = event else { return .keepGoing }
-            paused.signalling { $0 = true }
+            paused.withLockBroadcasting { $0 = true }
             return .pause
         }
         let task = harness.loader.task(for: try Request("gzip:inner:x"), delegate: delegate)
@@ -148,7 +148,7 @@ import Testing
         }
         task.cancel()
         await delegate.ended()
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
         #expect(load.calls == [.start, .stop])
         #expect(delegate.events.last == .failed(.cancelled))
     }
@@ -161,7 +161,7 @@ import Testing
         }
         let harness = try GzipHarness(manual)
         #expect(harness.load().error?.code == .decodingFailed)
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
         #expect(manual.loads.map(\.calls) == [[.start, .stop]])
     }
 
@@ -178,7 +178,7 @@ import Testing
         #expect(error.code == .connectionLost)
         #expect(error.message != failure.message)
         #expect(error.cause as? LoadError == failure)
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     @Test func anInnerFailureBeforeTheResponseIsTheOutersCause() throws {
@@ -194,41 +194,43 @@ import Testing
         let elsewhere = try URLRecord(parsing: "inner:there")
         let file = Self.zeros
         let harness = try GzipHarness(
-            PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { $0.url == elsewhere ? .pieces([file]) : .redirect(to: elsewhere) })
+            PortolanTestSupport.StubHandler(schemes: .only(["inner"])) {
+                $0.url == elsewhere ? .pieces([file]) : .redirect(to: elsewhere)
+            })
         #expect(harness.load() == .success([UInt8](repeating: 0, count: Self.count)))
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     // MARK: Depth and number
 
     @Test func gzipInsideGzipIsDecompressedTwice() throws {
-        let harness = try GzipHarness([GzipFile().member(GzipFile().member([1, 2, 3]))])
+        let harness = try GzipHarness([GzipSample().member(GzipSample().member([1, 2, 3]))])
         #expect(harness.load("gzip:gzip:inner:x") == .success([1, 2, 3]))
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     @Test func nestingDeeperThanTheLimitSaysSo() throws {
-        let answer = StubAnswer.pieces([GzipFile().member(GzipFile().member(GzipFile().member([1])))])
+        let answer = StubAnswer.pieces([GzipSample().member(GzipSample().member(GzipSample().member([1])))])
         let harness = try GzipHarness(inner(answer)) { $0.nestingLimit = 2 }
         #expect(harness.load("gzip:gzip:inner:x").error == nil)
         #expect(harness.load("gzip:gzip:gzip:inner:x").error?.codes.contains(.nestedTooDeep) == true)
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     /// More than the plugin has threads, two deep, so that inner loads need one while outer ones have theirs.
     @Test func hundredsAtOnceAllEnd() throws {
-        let harness = try GzipHarness([GzipFile().member(Self.zeros)])
+        let harness = try GzipHarness([GzipSample().member(Self.zeros)])
         let request = try Request("gzip:gzip:inner:x")
-        let ends = Monitor<[Int]>([])
+        let ends = ConditionLock<[Int]>([])
         for _ in 0..<300 {
             harness.loader.load(request) { result in
                 let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
-                ends.signalling { $0.append(count) }
+                ends.withLockBroadcasting { $0.append(count) }
             }
         }
         let counts = ends.wait { $0.count == 300 ? $0 : nil }
         #expect(Set(counts) == [Self.count])
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 }
 

@@ -6,15 +6,15 @@ import Testing
 
 /// Which bytes the gzip plugin takes for a gzip file, and what comes out of them.
 @Suite(.timeLimit(.minutes(2))) struct GzipFormatTests {
-    private static let rich = GzipFile(name: "chart.txt", extra: [1, 2, 3], comment: "north up", hasHeaderCheck: true)
+    private static let rich = GzipSample(name: "chart.txt", extra: [1, 2, 3], comment: "north up", hasHeaderCheck: true)
     private static let contents = Array("the first member, the second\n".utf8)
     private static let first = rich.member(Array(contents.prefix(16)))
-    private static let second = GzipFile().member(Array(contents.dropFirst(16)))
+    private static let second = GzipSample().member(Array(contents.dropFirst(16)))
 
     private func load(_ file: [UInt8], inPiecesOf count: Int = .max) throws -> Result<[UInt8], LoadError> {
         let harness = try GzipHarness(count == .max ? [file] : file.pieces(of: count))
         let result = harness.load()
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
         return result
     }
 
@@ -26,13 +26,13 @@ import Testing
 
     static let sound = [
         Sound(testDescription: "two members", file: first + second, contents: contents),
-        Sound(testDescription: "an empty one", file: GzipFile().member([]), contents: []),
+        Sound(testDescription: "an empty one", file: GzipSample().member([]), contents: []),
         Sound(
-            testDescription: "empty ones around", file: rich.member([]) + first + GzipFile().member([]) + second + rich.member([]),
+            testDescription: "empty ones around", file: rich.member([]) + first + GzipSample().member([]) + second + rich.member([]),
             contents: contents),
         Sound(testDescription: "zeros after it", file: first + second + [UInt8](repeating: 0, count: 1000), contents: contents),
         Sound(testDescription: "one zero after it", file: first + [0], contents: Array(contents.prefix(16))),
-        Sound(testDescription: "fixed codes", file: GzipFile().zeros(100_000), contents: [UInt8](repeating: 0, count: 100_000)),
+        Sound(testDescription: "fixed codes", file: GzipSample().zeros(100_000), contents: [UInt8](repeating: 0, count: 100_000)),
     ]
 
     @Test(arguments: sound, [Int.max, 1, 7]) func aSoundFileIsDecompressed(_ example: Sound, _ pieceSize: Int) throws {
@@ -43,7 +43,7 @@ import Testing
     /// Larger than every buffer on the way, and not a multiple of one.
     @Test(arguments: [Int.max, 65_537]) func aLargeFileIsDecompressed(_ pieceSize: Int) throws {
         let contents = (0..<1_500_001).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) }
-        let result = try load(GzipFile().member(contents), inPiecesOf: pieceSize)
+        let result = try load(GzipSample().member(contents), inPiecesOf: pieceSize)
         #expect(result == .success(contents))
     }
 
@@ -99,7 +99,7 @@ import Testing
     /// What a changed bit does not make an error, it leaves the same: only the checksums decide what finishes.
     @Test func aChangedBitNeverGivesOtherBytes() throws {
         let contents = [UInt8](repeating: 0, count: 600)
-        let file = Self.rich.zeros(300) + GzipFile().zeros(300)
+        let file = Self.rich.zeros(300) + GzipSample().zeros(300)
         var harmless = 0
         for index in file.indices {
             for bit in 0..<8 {

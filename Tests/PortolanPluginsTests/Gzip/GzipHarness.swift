@@ -11,7 +11,7 @@ import PortolanTestSupport
 struct GzipHarness {
     let plugin: Plugin
     let loader: Loader
-    private let broken = Monitor<[ContractRule]>([])
+    private let broken = ConditionLock<[ContractRule]>([])
 
     init(_ inner: any ProtocolHandler, settings: String = "{}", change: (inout Loader.Configuration) -> Void = { _ in }) throws {
         plugin = try Fixtures.plugin("gzip", PluginConfiguration(json: settings))
@@ -19,7 +19,7 @@ struct GzipHarness {
         for handler in [inner, DataHandler()] + plugin.handlers { registry.register(handler) }
         var configuration = Loader.Configuration()
         configuration.logger.logLevel = .critical
-        configuration.breachObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
+        configuration.violationObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
         change(&configuration)
         loader = Loader(configuration: configuration, registry: registry)
     }
@@ -30,7 +30,7 @@ struct GzipHarness {
     }
 
     /// The rules that were broken; any load that was still open is over when this returns.
-    var breaches: [ContractRule] {
+    var violations: [ContractRule] {
         plugin.waitUntilIdle()
         return broken.withLock { $0 }
     }

@@ -9,13 +9,13 @@ import Testing
 /// What a gzip file may expand to, and how that is set.
 @Suite(.timeLimit(.minutes(2))) struct GzipLimitTests {
     /// Nearly 157 times larger than its file.
-    private static let mebibyte = GzipFile().zeros(1 << 20)
+    private static let mebibyte = GzipSample().zeros(1 << 20)
 
     /// So many MiB of zeros, in pieces of one.
     private func load(mebibytes: Int, settings: String = "{}") throws -> Result<[UInt8], LoadError> {
         let harness = try GzipHarness(Array(repeating: Self.mebibyte, count: mebibytes), settings: settings)
         let result = harness.load()
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
         return result
     }
 
@@ -63,7 +63,7 @@ import Testing
     @Test func itRefusesAHostWithoutNestedLoads() throws {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: Fixtures.path("gzip")))
         let error = #expect(throws: LoadError.self) {
-            unsafe try PluginInstance(
+            unsafe try HostedInstance(
                 descriptor, configuration: PluginConfiguration(), extensions: { _ in nil }, logger: Logger(label: "tests"))
         }
         #expect(error.map { "\($0)" }?.contains("portolan.nested/1") == true)

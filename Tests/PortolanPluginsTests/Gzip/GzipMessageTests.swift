@@ -8,11 +8,11 @@ import Testing
 
 /// What the gzip plugin asks for, and what it says before the body.
 @Suite(.timeLimit(.minutes(2))) struct GzipMessageTests {
-    private static let file = GzipFile().member(Array("Ahoy\n".utf8))
+    private static let file = GzipSample().member(Array("Ahoy\n".utf8))
 
     /// `inner:` answers with a gzip file and what `change` makes of it; the request is written down.
     private func harness(
-        _ seen: Monitor<[Request]> = Monitor([]), _ change: @escaping @Sendable (inout StubAnswer) -> Void = { _ in }
+        _ seen: ConditionLock<[Request]> = ConditionLock([]), _ change: @escaping @Sendable (inout StubAnswer) -> Void = { _ in }
     ) throws -> GzipHarness {
         try GzipHarness(
             PortolanTestSupport.StubHandler(schemes: .only(["inner"])) { request in
@@ -35,7 +35,7 @@ import Testing
         #expect(response.expectedLength == nil)
         #expect(response.fields.isEmpty)
         #expect(response.status == .ok)
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     @Test(arguments: [
@@ -49,13 +49,13 @@ import Testing
 
     @Test(arguments: ["gzip:inner:x?a=b&c", "gzip:inner:x?a=b&c#part", "GZIP:inner:x?a=b&c#"])
     func theQueryGoesInsideAndTheFragmentDoesNot(_ url: String) throws {
-        let seen = Monitor<[Request]>([])
+        let seen = ConditionLock<[Request]>([])
         _ = try harness(seen).response(to: Request(url))
         #expect(seen.withLock { $0.map(\.url.description) } == ["inner:x?a=b&c"])
     }
 
     @Test func fieldsAndBodyStayOutside() throws {
-        let seen = Monitor<[Request]>([])
+        let seen = ConditionLock<[Request]>([])
         var request = try Request("gzip:inner:x")
         request.fields[.range] = "bytes=1-2"
         request.fields[.ifNoneMatch] = "\"tag\""
@@ -69,18 +69,18 @@ import Testing
     }
 
     @Test func aHeadHasNoBody() throws {
-        let seen = Monitor<[Request]>([])
+        let seen = ConditionLock<[Request]>([])
         let harness = try harness(seen) { $0.pieces = [] }
         let (body, response) = try harness.loader.waitForData(for: Request("gzip:inner://u/chart.gz", method: .head))
         #expect(body.isEmpty)
         #expect(response.suggestedFilename == "chart")
         #expect(seen.withLock { $0.map(\.method) } == [.head])
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 
     @Test(arguments: [HTTPRequest.Method.post, .put, .delete])
     func otherMethodsAreRefused(_ method: HTTPRequest.Method) throws {
-        let seen = Monitor<[Request]>([])
+        let seen = ConditionLock<[Request]>([])
         let error = #expect(throws: LoadError.self) { try harness(seen).response(to: Request("gzip:inner:x", method: method)) }
         #expect(error?.code == .badRequest)
         #expect(seen.withLock { $0.isEmpty })
@@ -113,6 +113,6 @@ import Testing
         let error = try #require(harness.load().error)
         #expect(error.code == code)
         #expect(error.message.contains("status \(status)"))
-        #expect(harness.breaches.isEmpty)
+        #expect(harness.violations.isEmpty)
     }
 }

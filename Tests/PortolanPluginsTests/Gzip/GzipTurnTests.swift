@@ -64,10 +64,10 @@ import Testing
     /// - Returns: what was pulled and delivered, and the wakes that were asked for, after the start and after that.
     private func turns(of piece: [UInt8]) throws -> [(pulled: Int, delivered: Int, wakes: Int)] {
         let descriptor = try PluginDescriptor(of: SharedLibrary(at: Fixtures.path("gzip")))
-        let instance = unsafe try PluginInstance(
+        let instance = unsafe try HostedInstance(
             descriptor, configuration: PluginConfiguration(), extensions: { _ in unsafe UnsafeRawPointer(bitPattern: Self.nested) },
             logger: Logger(label: "tests"))
-        let request = unsafe Lent(try Request("gzip:inner:x"))
+        let request = unsafe CStorage(try Request("gzip:inner:x"))
         let client = unsafe makeClient()
         defer { unsafe client.deallocate() }
         var load: UnsafeMutableRawPointer?
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    private static let mebibyte = GzipFile().zeros(1 << 20)
+    private static let mebibyte = GzipSample().zeros(1 << 20)
 
     /// What it has not come to, it asks to be woken for (LIFE-03).
     @Test func aCallIsOverAfterSomeMebibytes() throws {
@@ -99,7 +99,7 @@ import Testing
 
     /// Empty members are input from which nothing comes.
     @Test func aCallWithNothingToDeliverIsOverToo() throws {
-        let empty = GzipFile().member([])
+        let empty = GzipSample().member([])
         let seen = try turns(of: Array(repeatElement(empty, count: 10_000).joined()))
         #expect(seen.map(\.wakes) == [1, 2])
         #expect(seen.map(\.delivered) == [0, 0])

@@ -54,7 +54,7 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
         var heard: [String] = []
         /// By connection, in the order in which they were made.
         var received: [String] = []
-        var breaches: [ContractRule] = []
+        var violations: [ContractRule] = []
     }
 
     func run(on side: HTTPSide, pausing: Bool = false) async throws -> Outcome {
@@ -67,7 +67,7 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
         let witness = HTTPWitness(answers: credentials, redirects: redirects, pauses: pausing)
         harness.loader.task(for: request, delegate: witness).resume()
         await witness.ended()
-        let breaches = try await harness.breaches()
+        let violations = try await harness.violations()
         func named(_ text: String) -> String {
             text.replacing(":\(here.port)", with: ":HERE").replacing(":\(there.port)", with: ":THERE")
         }
@@ -76,7 +76,7 @@ struct HTTPExchange: Sendable, CustomTestStringConvertible {
             here.close()
             there.close()
         }
-        return Outcome(heard: witness.lines.map(named), received: received, breaches: breaches)
+        return Outcome(heard: witness.lines.map(named), received: received, violations: violations)
     }
 
     private static func server(_ scripts: Scripts, elsewhere: String = "") throws -> ScriptedServer {

@@ -75,7 +75,7 @@ import Testing
         let witness = HTTPWitness(answers: password.map { [.use(.password(user: servers.user, password: $0))] } ?? [])
         harness.loader.task(for: request, delegate: witness).resume()
         await witness.ended()
-        #expect(try await harness.breaches() == [])
+        #expect(try await harness.violations() == [])
         return witness.lines
     }
 }

@@ -71,8 +71,8 @@ import Testing
         // They hold their load, and it holds the delegate.
         questions.withLock { $0 = [] }
         #expect(delegate.events.last == .failed(.cancelled))
-        let breaches = try await harness.breaches()
-        #expect(breaches == [])
+        let violations = try await harness.violations()
+        #expect(violations == [])
         // After a short answer the built-in handler keeps the connection for the next load, for a minute.
         harness.closeIdleConnections()
         if phase != .connecting { try await server.waitUntilClosed() }
@@ -101,7 +101,7 @@ import Testing
         #expect(task.progress.sent == Int64(length) && task.progress.expectedToSend == Int64(length))
         // The kernel's buffers of both sockets hold 10 MiB at most.
         #expect(source.largestLead < 12 << 20)
-        #expect(try await harness.breaches() == [])
+        #expect(try await harness.violations() == [])
         try await inOwnThread { server.close() }
     }
 

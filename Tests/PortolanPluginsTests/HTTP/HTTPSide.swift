@@ -20,7 +20,7 @@ struct HTTPHarness: Sendable {
     let loader: Loader
     private let plugin: Plugin?
     private let builtIn = HTTPHandler(configuration: Self.plain)
-    private let broken = Monitor<[ContractRule]>([])
+    private let broken = ConditionLock<[ContractRule]>([])
 
     /// The fixture is registered after the built-in handler, and so takes the scheme from it.
     init(_ side: HTTPSide, _ change: (inout Loader.Configuration) -> Void = { _ in }) throws {
@@ -33,7 +33,7 @@ struct HTTPHarness: Sendable {
         configuration.logger.logLevel = .critical
         // A test that waits for a thread of Swift's stands still, and its load with it.
         configuration.timeouts = Timeouts()
-        configuration.breachObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
+        configuration.violationObserver = { [broken] rule, _ in broken.withLock { $0.append(rule) } }
         change(&configuration)
         loader = Loader(configuration: configuration, registry: registry)
     }
@@ -55,7 +55,7 @@ struct HTTPHarness: Sendable {
     func closeIdleConnections() { builtIn.closeIdleConnections() }
 
     /// The rules that were broken, once no load of the plugin is left.
-    func breaches() async throws -> [ContractRule] {
+    func violations() async throws -> [ContractRule] {
         if let plugin { try await inOwnThread { plugin.waitUntilIdle() } }
         return broken.withLock { $0 }
     }

@@ -52,7 +52,7 @@ import Testing
 
     /// A reader that is slow, and a task that has cancelled itself: the end waits for the one, whatever the other did.
     @Test func aTaskThatCancelsItselfStillEnds() async throws {
-        let box = AttemptBox()
+        let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
             guard case .data = event else { return .keepGoing }
             box.attempt?.resume()
@@ -61,7 +61,7 @@ import Testing
         let attempt = try kit.start("kit:cancels-itself", client, heldIn: box)
         try await kit.finish(attempt)
         box.attempt = nil
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     @Test func aTaskThatOutlivesItsLoadIsRefused() async throws {

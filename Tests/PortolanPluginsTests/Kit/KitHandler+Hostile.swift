@@ -93,7 +93,7 @@ extension KitHandler {
                         refused += 1
                     }
                 }
-                late.signalling { $0.append("outlives") }
+                late.withLockBroadcasting { $0.append("outlives") }
             }
         },
         // Does not mind that it is cancelled.
@@ -108,7 +108,7 @@ extension KitHandler {
             }
             for _ in 0..<1000 { await Task.yield() }
             try? await client.didLoad("y")
-            late.signalling { $0.append("deaf") }
+            late.withLockBroadcasting { $0.append("deaf") }
         },
         "spins": { _, client in
             try await client.didReceive(PluginResponse())

@@ -22,9 +22,9 @@ struct KitHandler: RequestChoosing, RequestCanonicalizing {
     let settings: Settings
     static let piece = PluginProperty<Int>("org.portolan.kit.piece")
     /// The loads that have come to their own end after nobody wanted them any more.
-    static let late = Monitor<[String]>([])
+    static let late = ConditionLock<[String]>([])
     /// What nobody will ever resume.
-    static let forgotten = unsafe Monitor<[UnsafeContinuation<Void, Never>]>([])
+    static let forgotten = unsafe ConditionLock<[UnsafeContinuation<Void, Never>]>([])
 
     init(host: PluginHost) throws {
         settings = try host.settings()

@@ -12,22 +12,22 @@ import Testing
 /// The plugin of ``KitHandler`` behind the real host.
 struct Kit: Sendable {
     let handler: any ProtocolHandler
-    private let instance: PluginInstance
+    private let instance: HostedInstance
 
     init(_ json: String = "{}", logger: Logger = Logger(label: "tests")) throws {
         guard let entry = unsafe KitHandler.entry(of: PORTOLAN_ABI_MAJOR) else {
             throw LoadError(.pluginNotLoadable, message: "the kit gives no descriptor")
         }
         let descriptor = unsafe try PluginDescriptor(entry.pointee)
-        instance = unsafe try PluginInstance(
+        instance = unsafe try HostedInstance(
             descriptor, configuration: PluginConfiguration(json: json),
             extensions: { unsafe $0 == NestedTable.identifier ? UnsafeRawPointer(NestedTable.pointer) : nil }, logger: logger)
-        handler = PluginHandler(descriptor.handlers[0], of: instance, threads: .shared)
+        handler = HostedHandler(descriptor.handlers[0], of: instance, threads: .shared)
     }
 
     func waitUntilIdle() { instance.waitUntilIdle() }
 
-    func finish(_ attempt: TestAttempt) async throws {
+    func finish(_ attempt: TestHandlerLoad) async throws {
         try await inOwnThread {
             attempt.waitUntilEnded()
             waitUntilIdle()
@@ -35,12 +35,12 @@ struct Kit: Sendable {
     }
 
     func start(
-        _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil, heldIn box: AttemptBox? = nil,
+        _ url: String, _ client: RecordingClient = RecordingClient(), cached: CachedResponse? = nil, heldIn box: HandlerLoadBox? = nil,
         _ change: (inout Request) throws -> Void = { _ in }
-    ) throws -> TestAttempt {
+    ) throws -> TestHandlerLoad {
         var request = try Request(url)
         try change(&request)
-        let attempt = TestAttempt(handler, request, cached: cached, client: client)
+        let attempt = TestHandlerLoad(handler, request, cached: cached, client: client)
         box?.attempt = attempt.attempt
         attempt.start()
         return attempt
@@ -54,7 +54,7 @@ struct Kit: Sendable {
     ) async throws -> RecordingClient {
         let attempt = try start(url, client, cached: cached, change)
         try await finish(attempt)
-        #expect(attempt.breaches.isEmpty, sourceLocation: sourceLocation)
+        #expect(attempt.violations.isEmpty, sourceLocation: sourceLocation)
         #expect(client.events.filter(\.isEnd).count <= 1, sourceLocation: sourceLocation)
         return client
     }

@@ -58,7 +58,7 @@ import Testing
             attempt.attempt.resume()
         }
         try await kit.finish(attempt)
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
         #expect(client.events.last == .finished)
         #expect(client.bytes == Array(0..<100))
     }
@@ -74,7 +74,7 @@ import Testing
 
     /// Paused by the response, and by the last byte: each is an end of a wait of its own.
     @Test(arguments: ["text", "children", "detached", "all"]) func aReaderMayPauseAtEveryEvent(_ name: String) async throws {
-        let box = AttemptBox()
+        let box = HandlerLoadBox()
         let client = RecordingClient { _, event in
             switch event {
             case .data, .response:
@@ -86,7 +86,7 @@ import Testing
         let attempt = try kit.start("kit:\(name)", client, heldIn: box)
         try await kit.finish(attempt)
         box.attempt = nil
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
         #expect(client.events.last == .finished)
     }
 
@@ -98,7 +98,7 @@ import Testing
         try await kit.finish(attempt)
         let redirect = RecordingClient.Event.redirect("kit:text")
         #expect(client.events == (isTaken ? [redirect] : [redirect, .response(12), .data(12), .finished]))
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     @Test func aBareRedirectThatIsNotFollowedFails() async throws {
@@ -123,7 +123,7 @@ import Testing
         source.finish()
         try await kit.finish(attempt)
         #expect(attempt.client.bytes == [1, 2, 3])
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     @Test func aBodyThatFailsFailsTheLoadWithItsCause() async throws {
@@ -141,7 +141,7 @@ import Testing
         if isLater { client.waitForChallenge().answer(answer) }
         try await kit.finish(attempt)
         #expect(client.text == "ü:p")
-        #expect(attempt.breaches.isEmpty)
+        #expect(attempt.violations.isEmpty)
     }
 
     @Test(arguments: [(ChallengeAnswer.cancel, LoadError.Code.authenticationCancelled), (.performDefault, .authenticationRequired)])

@@ -6,7 +6,7 @@ import Testing
 
 /// Loads inside loads of the kit.
 @Suite(.timeLimit(.minutes(10))) struct KitNestedTests {
-    private let stub = StubHandler()
+    private let stub = PluginStubHandler()
     private let kit: Kit
     private let loader: Loader
 
@@ -34,10 +34,10 @@ import Testing
     @Test(arguments: ["kit:nest?stub:0?fail", "kit:nest?stub:500000?fail", "kit:nest?kit:nest?stub:500000?fail"])
     func anInnerFailureIsTheOutersCause(_ url: String) throws {
         let error = #expect(throws: LoadError.self) { try loader.waitForData(for: Request(url)) }
-        #expect(error?.code == StubHandler.failure.code, "\(String(describing: error))")
+        #expect(error?.code == PluginStubHandler.failure.code, "\(String(describing: error))")
         var root = error
         while let cause = root?.cause as? LoadError { root = cause }
-        #expect(root == StubHandler.failure && error != StubHandler.failure)
+        #expect(root == PluginStubHandler.failure && error != PluginStubHandler.failure)
         waitUntilIdle()
     }
 
@@ -65,11 +65,11 @@ import Testing
 
     @Test func aThousandAtOnceAllEnd() throws {
         let request = try Request("kit:nest?kit:nest?stub:20000")
-        let ends = Monitor<[Int]>([])
+        let ends = ConditionLock<[Int]>([])
         for _ in 0..<1000 {
             loader.load(request) { result in
                 let count = (try? result.get().0.count) ?? -1  // because a failure is a count that is wrong
-                ends.signalling { $0.append(count) }
+                ends.withLockBroadcasting { $0.append(count) }
             }
         }
         #expect(Set(ends.wait { $0.count == 1000 ? $0 : nil }) == [20000])

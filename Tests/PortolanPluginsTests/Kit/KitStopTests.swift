@@ -7,7 +7,7 @@ import Testing
 
 /// A stop at every await: nothing comes after it, the load is destroyed, and its task ends.
 @Suite(.timeLimit(.minutes(10))) struct KitStopTests {
-    private static let cancelled = RecordingClient.Event.failed(CancelTests.cancelled)
+    private static let cancelled = RecordingClient.Event.failed(PluginCancelTests.cancelled)
 
     private func stop(
         _ url: String, _ client: RecordingClient = RecordingClient(), body: Body? = nil,
@@ -17,11 +17,11 @@ import Testing
         let attempt = try kit.start(url, client) { $0.body = body }
         try await inOwnThread {
             client.wait(until: condition)
-            attempt.attempt.end(with: CancelTests.cancelled)
+            attempt.attempt.end(with: PluginCancelTests.cancelled)
             kit.waitUntilIdle()
         }
         // The host counts an event that was on its way when the stop came, as it does with every load that is told in turns.
-        #expect(attempt.breaches.allSatisfy { $0 == .stopIsKept })
+        #expect(attempt.violations.allSatisfy { $0 == .stopIsKept })
         return client.events
     }
 
@@ -71,17 +71,21 @@ import Testing
         let kit = try Kit()
         let count = try await kit.run("kit:\(name)") { $0.body = .bytes([1, 2]) }.events.count
         for stop in 0..<min(count - 1, 12) {
-            let box = AttemptBox()
+            let box = HandlerLoadBox()
             let client = RecordingClient { index, _ in
                 guard index == stop else { return .keepGoing }
-                if isInside { box.attempt?.end(with: CancelTests.cancelled) } else { box.endElsewhere(with: CancelTests.cancelled) }
+                if isInside {
+                    box.attempt?.end(with: PluginCancelTests.cancelled)
+                } else {
+                    box.endElsewhere(with: PluginCancelTests.cancelled)
+                }
                 return .keepGoing
             }
             let attempt = try kit.start("kit:\(name)", client, heldIn: box) { $0.body = .bytes([1, 2]) }
             try await kit.finish(attempt)
             box.attempt = nil
             #expect(client.events.count == stop + 2 && client.events.last == Self.cancelled, "event \(stop): \(client.events)")
-            #expect(attempt.breaches.isEmpty)
+            #expect(attempt.violations.isEmpty)
         }
     }
 }

@@ -97,15 +97,15 @@ import Testing
     }
 
     @Test func theDeepestManifestIsReadOnTheSmallStackOfALoadThread() throws {
-        let outcome = Monitor<[String?]>([])
+        let outcome = ConditionLock<[String?]>([])
         try PlatformThread.start {
             for depth in [64, 65, 500] {
                 let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
                 do throws(PluginProblem) {
                     _ = try PluginManifest(parsing: Array(ManifestText.with(["x": value]).utf8), path: "m")
-                    outcome.signalling { $0.append(nil) }
+                    outcome.withLockBroadcasting { $0.append(nil) }
                 } catch {
-                    outcome.signalling { $0.append(error.detail) }
+                    outcome.withLockBroadcasting { $0.append(error.detail) }
                 }
             }
         }

@@ -20,7 +20,7 @@ enum Fixtures {
     static func path(_ name: String) -> String { "\(folder)/\(name).so" }
 
     static func plugin(
-        _ name: String, _ configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreads = .shared,
+        _ name: String, _ configuration: PluginConfiguration = PluginConfiguration(), threads: LoadThreadPool = .shared,
         logger: Logger = Logger(label: "tests")
     ) throws(LoadError) -> Plugin {
         try Plugin(contentsOf: path(name), configuration: configuration, threads: threads, logger: logger)

@@ -11,7 +11,7 @@ final class HandFedBody: BodyReader {
         var whenReady: (@Sendable () -> Void)?
     }
 
-    private let state = Monitor(State())
+    private let state = ConditionLock(State())
 
     func body(length: Int64?) -> Body {
         Body(length: length, isRewindable: false) { self }

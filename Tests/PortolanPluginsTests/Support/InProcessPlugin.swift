@@ -11,7 +11,7 @@ struct InProcessPlugin {
     typealias Function = @convention(c) (UnsafeMutableRawPointer) -> Void
 
     let handler: any ProtocolHandler
-    private let instance: PluginInstance
+    private let instance: HostedInstance
 
     /// Each load is its own client: the functions are called with the `portolan_client`.
     init(
@@ -40,9 +40,9 @@ struct InProcessPlugin {
         unsafe plugin.handlers = Self.place(Self.place(handler))
         unsafe plugin.handler_count = 1
         let descriptor = unsafe try PluginDescriptor(plugin)
-        instance = unsafe try PluginInstance(
+        instance = unsafe try HostedInstance(
             descriptor, configuration: PluginConfiguration(), extensions: { _ in nil }, logger: logger)
-        self.handler = PluginHandler(descriptor.handlers[0], of: instance, threads: .shared)
+        self.handler = HostedHandler(descriptor.handlers[0], of: instance, threads: .shared)
     }
 
     func waitUntilIdle() {
@@ -61,7 +61,7 @@ struct InProcessPlugin {
         return unsafe UnsafePointer(place)
     }
 
-    private static let constants = Monitor<[UInt]>([])
+    private static let constants = ConditionLock<[UInt]>([])
 }
 
 extension UnsafeMutableRawPointer {

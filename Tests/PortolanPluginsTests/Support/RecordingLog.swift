@@ -5,7 +5,7 @@ import PortolanCore
 
 /// A logger whose lines the test reads.
 final class RecordingLog: Sendable {
-    private let lines = Monitor<[String]>([])
+    private let lines = ConditionLock<[String]>([])
 
     var logger: Logger { Logger(label: "tests") { _ in Handler(log: self) } }
     var all: [String] { lines.withLock { $0 } }
@@ -26,7 +26,7 @@ final class RecordingLog: Sendable {
         }
 
         func log(event: LogEvent) {
-            log.lines.signalling {
+            log.lines.withLockBroadcasting {
                 $0.append("\(event.level) \((event.metadata?["plugin"] ?? metadata["plugin"]).map { "\($0)" } ?? "-"): \(event.message)")
             }
         }

@@ -17,21 +17,23 @@ import Testing
 
     init() throws { plugin = try Fixtures.plugin("line") }
 
-    private func attempt(_ pair: SocketPair, _ rest: String = "word", _ client: RecordingClient = RecordingClient()) throws -> TestAttempt {
-        try TestAttempt(plugin, "line://fd:\(pair.plugins)/\(rest)", client: client)
+    private func attempt(_ pair: WatchedSocketPair, _ rest: String = "word", _ client: RecordingClient = RecordingClient()) throws
+        -> TestHandlerLoad
+    {
+        try TestHandlerLoad(plugin, "line://fd:\(pair.plugins)/\(rest)", client: client)
     }
 
-    private func end(_ attempt: TestAttempt, sourceLocation: SourceLocation = #_sourceLocation) {
+    private func end(_ attempt: TestHandlerLoad, sourceLocation: SourceLocation = #_sourceLocation) {
         attempt.waitUntilEnded()
         plugin.waitUntilIdle()
-        #expect(attempt.breaches.isEmpty, sourceLocation: sourceLocation)
+        #expect(attempt.violations.isEmpty, sourceLocation: sourceLocation)
     }
 
     @Test func whatThePeerSendsLaterArrives() throws {
-        let pair = try SocketPair()
+        let pair = try WatchedSocketPair()
         let attempt = try attempt(pair)
         attempt.start()
-        #expect(SocketPair.line(from: pair.tests) == "word")
+        #expect(WatchedSocketPair.line(from: pair.tests) == "word")
         attempt.client.wait { $0.last == .response(nil) }
         pair.send("one\ntw")
         attempt.client.wait { $0.last == .data(4) }
@@ -42,10 +44,10 @@ import Testing
     }
 
     @Test func aLineMayComeByteByByte() throws {
-        let pair = try SocketPair()
+        let pair = try WatchedSocketPair()
         let attempt = try attempt(pair)
         attempt.start()
-        _ = SocketPair.line(from: pair.tests)
+        _ = WatchedSocketPair.line(from: pair.tests)
         for character in "one\ntwo\n.\n" { pair.send(String(character)) }
         end(attempt)
         #expect(attempt.client.text == "one\ntwo\n")
@@ -55,12 +57,12 @@ import Testing
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
         let port = try Self.listen(on: listener)
-        let attempt = try TestAttempt(plugin, "line://127.0.0.1:\(port)/there")
+        let attempt = try TestHandlerLoad(plugin, "line://127.0.0.1:\(port)/there")
         attempt.start()
         let peer = accept(listener, nil, nil)
         defer { close(peer) }
-        #expect(SocketPair.line(from: peer) == "there")
-        SocketPair.send("yes\n.\n", to: peer)
+        #expect(WatchedSocketPair.line(from: peer) == "there")
+        WatchedSocketPair.send("yes\n.\n", to: peer)
         end(attempt)
         #expect(attempt.client.text == "yes\n")
     }
@@ -69,7 +71,7 @@ import Testing
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         let port = try Self.listen(on: listener, backlog: nil)
         defer { close(listener) }
-        let attempt = try TestAttempt(plugin, "line://127.0.0.1:\(port)/there")
+        let attempt = try TestHandlerLoad(plugin, "line://127.0.0.1:\(port)/there")
         attempt.run()
         end(attempt)
         #expect(attempt.client.error?.code == .cannotConnect)
@@ -97,10 +99,10 @@ import Testing
     }
 
     @Test func aPeerThatHangsUpEarlyFailsTheLoad() throws {
-        let pair = try SocketPair()
+        let pair = try WatchedSocketPair()
         let attempt = try attempt(pair)
         attempt.start()
-        _ = SocketPair.line(from: pair.tests)
+        _ = WatchedSocketPair.line(from: pair.tests)
         pair.send("one\nhal")
         attempt.client.wait { $0.last == .data(4) }
         shutdown(pair.tests, CInt(SHUT_WR))
@@ -112,7 +114,7 @@ import Testing
 
     @Test(arguments: [0, 1, 3])
     func timersBringTurns(_ every: Int) throws {
-        let attempt = try TestAttempt(plugin, "line://ticks:5/?every=\(every)")
+        let attempt = try TestHandlerLoad(plugin, "line://ticks:5/?every=\(every)")
         let clock = ContinuousClock()
         let start = clock.now
         attempt.run()
@@ -122,7 +124,7 @@ import Testing
     }
 
     @Test func aTimerThatIsNotSetAgainFires() throws {
-        let pair = try SocketPair()
+        let pair = try WatchedSocketPair()
         let attempt = try attempt(pair, "word?idle=30")
         attempt.start()
         end(attempt)
@@ -134,19 +136,19 @@ import Testing
     @Test func aStopWhileItWaitsClosesItsSocket() throws {
         let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
-        let attempt = try TestAttempt(plugin, "line://127.0.0.1:\(Self.listen(on: listener))/word?idle=60000")
+        let attempt = try TestHandlerLoad(plugin, "line://127.0.0.1:\(Self.listen(on: listener))/word?idle=60000")
         attempt.start()
         let peer = accept(listener, nil, nil)
         defer { close(peer) }
-        #expect(SocketPair.line(from: peer) == "word")
-        attempt.attempt.end(with: CancelTests.cancelled)
+        #expect(WatchedSocketPair.line(from: peer) == "word")
+        attempt.attempt.end(with: PluginCancelTests.cancelled)
         plugin.waitUntilIdle()
-        #expect(SocketPair.line(from: peer) == "", "nobody has the other end any more")
-        #expect(attempt.client.events.last == .failed(CancelTests.cancelled))
+        #expect(WatchedSocketPair.line(from: peer) == "", "nobody has the other end any more")
+        #expect(attempt.client.events.last == .failed(PluginCancelTests.cancelled))
     }
 
     @Test func pausingAtEveryDeliveryLosesNothing() throws {
-        let pair = try SocketPair()
+        let pair = try WatchedSocketPair()
         let lines = (0..<50).map { "line \($0)\n" }.joined()
         pair.send(lines + ".\n")
         let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
@@ -166,18 +168,18 @@ import Testing
     // MARK: Many at once
 
     @Test func twoHundredLoadsWaitOnNoThread() throws {
-        let pairs = try (0..<200).map { _ in try SocketPair() }
+        let pairs = try (0..<200).map { _ in try WatchedSocketPair() }
         let attempts = try pairs.enumerated().map { number, pair in try attempt(pair, "\(number)") }
         for attempt in attempts { attempt.start() }
         var random = SeededGenerator(seed: 3)
         // All of them wait for their peers now.
-        for (number, pair) in pairs.enumerated() { #expect(SocketPair.line(from: pair.tests) == "\(number)") }
+        for (number, pair) in pairs.enumerated() { #expect(WatchedSocketPair.line(from: pair.tests) == "\(number)") }
         for round in 0..<5 { for number in pairs.indices.shuffled(using: &random) { pairs[number].send("\(number) in \(round)\n") } }
-        for (number, attempt) in attempts.enumerated() where number % 3 == 0 { attempt.attempt.end(with: CancelTests.cancelled) }
+        for (number, attempt) in attempts.enumerated() where number % 3 == 0 { attempt.attempt.end(with: PluginCancelTests.cancelled) }
         for pair in pairs { pair.send(".\n") }
         for (number, attempt) in attempts.enumerated() {
             attempt.waitUntilEnded()
-            #expect(attempt.breaches.isEmpty)
+            #expect(attempt.violations.isEmpty)
             guard number % 3 != 0 else { continue }
             #expect(attempt.client.text == (0..<5).map { "\(number) in \($0)\n" }.joined())
         }

@@ -18,9 +18,9 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct WatchRuleTests {
     /// What functions of a plugin, which can hold nothing, work with and write down; the tests that use it come one after another.
     private final class Scene: Sendable {
-        let descriptor = Monitor<CInt>(-1)
-        let answers = Monitor<[Int32]>([])
-        let calls = Monitor<[String]>([])
+        let descriptor = ConditionLock<CInt>(-1)
+        let answers = ConditionLock<[Int32]>([])
+        let calls = ConditionLock<[String]>([])
 
         func reset(_ descriptor: CInt = -1) {
             self.descriptor.withLock { $0 = descriptor }
@@ -28,7 +28,7 @@ import Testing
             calls.withLock { $0 = [] }
         }
 
-        func note(_ call: String) { calls.signalling { $0.append(call) } }
+        func note(_ call: String) { calls.withLockBroadcasting { $0.append(call) } }
         func note(_ answer: Int32) { answers.withLock { $0.append(answer) } }
     }
 
@@ -39,11 +39,11 @@ import Testing
         private func run(_ start: @escaping InProcessPlugin.Function, on descriptor: CInt = -1) throws -> [Int32] {
             Self.scene.reset(descriptor)
             let plugin = unsafe try InProcessPlugin(start: start)
-            let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
             attempt.run()
             plugin.waitUntilIdle()
             #expect(attempt.client.events.last == .finished)
-            #expect(attempt.breaches.isEmpty)
+            #expect(attempt.violations.isEmpty)
             return Self.scene.answers.withLock { $0 }
         }
 
@@ -71,26 +71,26 @@ import Testing
         }
 
         @Test func overTheLimitIsAnError() throws {
-            let pair = try SocketPair()
+            let pair = try WatchedSocketPair()
             let answers = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
-                    let copies = (0..<LoadWatches.limit + 1).map { _ in dup(Answers.number) }
+                    let copies = (0..<DescriptorWatches.limit + 1).map { _ in dup(Answers.number) }
                     for copy in copies { Answers.scene.note(client.watch(copy, 1)) }
                     // One that is given up makes room.
                     client.unwatch(copies[0])
-                    Answers.scene.note(client.watch(copies[LoadWatches.limit], 1))
+                    Answers.scene.note(client.watch(copies[DescriptorWatches.limit], 1))
                     client.respond()
                     client.finish()
                     for copy in copies { close(copy) }
                 }, on: pair.plugins)
-            #expect(answers == Array(repeating: 0, count: LoadWatches.limit) + [EMFILE, 0])
+            #expect(answers == Array(repeating: 0, count: DescriptorWatches.limit) + [EMFILE, 0])
         }
 
         /// The load that has it goes on, and the other one is told.
         @Test func aDescriptorOfAnotherLoadIsAnError() throws {
-            let pair = try SocketPair()
-            let other = LoadWatches(whenReady: {}, whenClosed: { _ in })
+            let pair = try WatchedSocketPair()
+            let other = DescriptorWatches(whenReady: {}, whenClosed: { _ in })
             #expect(other.watch(pair.plugins, for: .readable) == 0)
             let answers = unsafe try run(
                 { load in
@@ -106,7 +106,7 @@ import Testing
         }
 
         @Test func afterItsEndALoadWatchesNothing() throws {
-            let pair = try SocketPair()
+            let pair = try WatchedSocketPair()
             let answers = unsafe try run(
                 { load in
                     let client = unsafe WatchingClient(load)
@@ -121,8 +121,8 @@ import Testing
 
     // MARK: Breaches
 
-    private func expectBreach(_ plugin: InProcessPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+    private func expectViolation(_ plugin: InProcessPlugin, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
         attempt.run()
         plugin.waitUntilIdle()
         let error = attempt.client.error
@@ -131,17 +131,17 @@ import Testing
     }
 
     @Test func aBlockingLoadIsNotWatchedFor() throws {
-        try expectBreach(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).watch(0, 1) }), "WATCH-01")
-        try expectBreach(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).setTimer(0, 1) }), "WATCH-01")
+        try expectViolation(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).watch(0, 1) }), "WATCH-01")
+        try expectViolation(unsafe InProcessPlugin(run: { _ = unsafe WatchingClient($0).setTimer(0, 1) }), "WATCH-01")
     }
 
     @Test func unknownBitsAndTimersAreBreaches() throws {
-        try expectBreach(
+        try expectViolation(
             unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 0) }), "WATCH-02: a descriptor was to be watched for 0")
-        try expectBreach(
+        try expectViolation(
             unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).watch(0, 9) }), "WATCH-02: a descriptor was to be watched for 9")
-        try expectBreach(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(8, 1) }), "WATCH-02: timer 8 was set")
-        try expectBreach(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(-1, 1) }), "WATCH-02: timer -1 was set")
+        try expectViolation(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(8, 1) }), "WATCH-02: timer 8 was set")
+        try expectViolation(unsafe InProcessPlugin(start: { _ = unsafe WatchingClient($0).setTimer(-1, 1) }), "WATCH-02: timer -1 was set")
     }
 
     @Suite(.serialized, .timeLimit(.minutes(10))) struct Closing {
@@ -149,7 +149,7 @@ import Testing
 
         /// Its number may be another's by then: the load hears nothing more, and its author does.
         @Test func aDescriptorThatIsClosedWhileItIsWatchedIsReported() throws {
-            let pair = try SocketPair()
+            let pair = try WatchedSocketPair()
             let log = RecordingLog()
             Self.scene.reset(pair.plugins)
             let plugin = unsafe try InProcessPlugin(
@@ -161,7 +161,7 @@ import Testing
                     client.respond()
                     client.finish()
                 }, logger: log.logger)
-            let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
             attempt.run()
             plugin.waitUntilIdle()
             #expect(attempt.client.events.last == .finished)
@@ -175,7 +175,7 @@ import Testing
         private static let scene = Scene()
 
         @Test func whatCanBeReadWaitsForTheResumeAndATimerDoesNot() throws {
-            let pair = try SocketPair()
+            let pair = try WatchedSocketPair()
             pair.send("x")
             Self.scene.reset(pair.plugins)
             let plugin = unsafe try InProcessPlugin(
@@ -193,7 +193,7 @@ import Testing
                     client.finish()
                 })
             let client = RecordingClient { _, event in event.isEnd ? .keepGoing : .pause }
-            let attempt = try TestAttempt(plugin.handler, Request("inside:1"), client: client)
+            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"), client: client)
             attempt.start()
             Self.scene.calls.wait { $0.isEmpty ? nil : () }
             attempt.attempt.resume()
@@ -214,7 +214,7 @@ import Testing
             let plugin = unsafe try InProcessPlugin(
                 start: { load in
                     let client = unsafe WatchingClient(load)
-                    let number = Fairness.scene.descriptor.signalling { number in
+                    let number = Fairness.scene.descriptor.withLockBroadcasting { number in
                         defer { number += 1 }
                         return number
                     }
@@ -223,13 +223,13 @@ import Testing
                     client.finish()
                 },
                 woken: { unsafe WatchingClient($0).wake() })
-            let spinning = try (0..<HelperThreads.limit).map { _ in try TestAttempt(plugin.handler, Request("inside:1")) }
+            let spinning = try (0..<HelperThreads.limit).map { _ in try TestHandlerLoad(plugin.handler, Request("inside:1")) }
             for attempt in spinning { attempt.start() }
             Self.scene.descriptor.wait { $0 >= HelperThreads.limit ? () : nil }
-            let attempt = try TestAttempt(plugin.handler, Request("inside:1"))
+            let attempt = try TestHandlerLoad(plugin.handler, Request("inside:1"))
             attempt.run()
             #expect(attempt.client.events.last == .finished)
-            for attempt in spinning { attempt.attempt.end(with: CancelTests.cancelled) }
+            for attempt in spinning { attempt.attempt.end(with: PluginCancelTests.cancelled) }
             plugin.waitUntilIdle()
         }
     }

@@ -200,7 +200,7 @@ import Testing
             } else {
                 tickets.removeAll(for: peer)
                 earlier = ticket.evidence.time - 3600
-                let evidence = ServerEvidence(chain: ticket.evidence.chain, verdict: nil, time: earlier)
+                let evidence = ServerTrustEvaluation(chain: ticket.evidence.chain, verdict: nil, time: earlier)
                 tickets.add(TLSTicket(kept: ticket.kept, evidence: evidence), for: peer)
             }
         }
@@ -221,7 +221,7 @@ import Testing
 }
 
 /// A program's side of byte connections: a loop, a connector, and what was read.
-private final class Client: ByteReceiver, Sendable {
+private final class Client: ByteConnectionReceiver, Sendable {
     private struct State {
         var text = ""
         var hasEnded = false
@@ -229,7 +229,7 @@ private final class Client: ByteReceiver, Sendable {
     }
 
     private let state = Observed(State())
-    private let contexts: SecureContexts
+    private let contexts: TLSContextCache
     private let connector: ByteConnector
     private let trigger = Mutex<(text: String, body: @Sendable () -> Void)?>(nil)
     let isIdle = false
@@ -237,8 +237,8 @@ private final class Client: ByteReceiver, Sendable {
     init() throws {
         var configuration = TransportConfiguration()
         configuration.tls.trustRoots = .only([.file(path: try certificates().path("authority.pem"))])
-        contexts = SecureContexts(configuration.tls)
-        connector = ByteConnector(configuration, contexts: contexts, on: try SocketLoop())
+        contexts = TLSContextCache(configuration.tls)
+        connector = ByteConnector(configuration, contexts: contexts, on: try SocketEventLoop())
     }
 
     func context() async -> Result<TLSContext, LoadError> {

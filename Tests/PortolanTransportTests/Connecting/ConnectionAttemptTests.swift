@@ -21,11 +21,11 @@ import Testing
         let server = try ScriptedServer([.receive(1)])
         var endpoint = Endpoint(TLSPeer(host: "given-up.test", port: 80, description: "given-up.test"))
         if moment == .behindTheProxy { endpoint.proxy = Proxy(kind: .socks5(.local), host: "127.0.0.1", port: server.port) }
-        let loop = try #require(try SocketLoop.shared.get().first)
+        let loop = try #require(try SocketEventLoop.shared.get().first)
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         loop.execute { [endpoint] in
             let configuration = TransportConfiguration()
-            let connector = ByteConnector(configuration, contexts: SecureContexts(configuration.tls), names: names, on: loop)
+            let connector = ByteConnector(configuration, contexts: TLSContextCache(configuration.tls), names: names, on: loop)
             var attempt: ByteConnectionAttempt?
             let new = connector.attempt(to: endpoint, for: nil) { step in
                 #expect(step == .connected)

@@ -12,21 +12,21 @@ final class HeldNames: Sendable {
         var isHolding = true
     }
 
-    private let monitor = Monitor(State())
+    private let monitor = ConditionLock(State())
 
     /// In the order in which their look-ups began.
     var lookedUp: [String] { monitor.withLock { $0.lookedUp } }
 
-    func letGo() { monitor.signalling { $0.isHolding = false } }
+    func letGo() { monitor.withLockBroadcasting { $0.isHolding = false } }
 
     /// Blocks a thread of its own until so many look-ups have begun, but not for ever.
     func haveBegun(_ count: Int) async throws -> Bool {
         try await inOwnThread { [self] in monitor.wait(atMost: .seconds(30)) { $0.lookedUp.count >= count ? true : nil } ?? false }
     }
 
-    func service(limit: Int = 64) -> NameService {
-        NameService(limit: limit) { [self] name in
-            monitor.signalling { $0.lookedUp.append(name) }
+    func service(limit: Int = 64) -> DNSResolver {
+        DNSResolver(limit: limit) { [self] name in
+            monitor.withLockBroadcasting { $0.lookedUp.append(name) }
             if name.hasPrefix("slow") { monitor.wait { $0.isHolding ? nil : () } }
             if name.hasPrefix("missing") { throw NameError(status: -2) }
             return [SocketAddress(IPAddress(bytes: [127, 0, 0, 1]), port: 0)]
@@ -34,7 +34,7 @@ final class HeldNames: Sendable {
     }
 }
 
-extension NameService {
+extension DNSResolver {
     func addresses(of name: String) async throws -> [SocketAddress] {
         // Not a continuation, which traps where it is resumed twice.
         let (answers, asker) = AsyncStream.makeStream(of: Answer.self)

@@ -56,7 +56,7 @@ final class SocketPair: Sendable {
 }
 
 /// Writes down what a transport reports.
-final class RecordingReceiver: ByteReceiver, Sendable {
+final class RecordingReceiver: ByteConnectionReceiver, Sendable {
     struct Report {
         var text = ""
         var ends = 0

@@ -98,19 +98,19 @@ import Testing
         let chain = [try certificates().der("good")]
         let end = try #require(ServerCertificate(der: chain[0])?.notAfter.seconds)
         let time: Int64 = 1_800_000_000
-        let evidence = ServerEvidence(chain: chain, verdict: nil, time: time)
+        let evidence = ServerTrustEvaluation(chain: chain, verdict: nil, time: time)
         let day: Int64 = 24 * 3600
         #expect(!evidence.isValid(at: time - 1))
         #expect(evidence.isValid(at: time))
         #expect(evidence.isValid(at: time + day - 1))
         #expect(!evidence.isValid(at: time + day))
-        let last = ServerEvidence(chain: chain, verdict: nil, time: end)
+        let last = ServerTrustEvaluation(chain: chain, verdict: nil, time: end)
         #expect(last.isValid(at: end) && !last.isValid(at: end + 1))
     }
 }
 
 /// A socket that takes nothing while the valve is closed. For one thread.
-private final class ValveCarrier: TLSCarrier {
+private final class ValveCarrier: TLSRecordTransport {
     private let socket: Socket
     var isOpen = true
     private(set) var sendCount = 0

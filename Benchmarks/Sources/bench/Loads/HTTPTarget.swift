@@ -27,7 +27,7 @@ struct HTTPTarget: Sendable {
     }
 }
 
-extension Workshop {
+extension Fixture {
     /// Noise of `size` bytes, over plain HTTP/1.1.
     func target(_ size: Int) throws -> HTTPTarget {
         let name = try noise(size)

@@ -8,22 +8,22 @@ import Foundation
 struct MemoryReport: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "memory-report", shouldDisplay: false)
 
-    @Argument var contender: String
+    @Argument var competitor: String
     @Argument var smallURL: String
     @Argument var smallSize: Int
     @Argument var largeURL: String
     @Argument var largeSize: Int
 
     func run() async throws {
-        _ = try await HTTPBulkRows.contender(contender, HTTPTarget(url: smallURL, size: smallSize)).run()
-        let large = try HTTPBulkRows.contender(contender, HTTPTarget(url: largeURL, size: largeSize))
+        _ = try await HTTPBulkRows.competitor(competitor, HTTPTarget(url: smallURL, size: smallSize)).run()
+        let large = try HTTPBulkRows.competitor(competitor, HTTPTarget(url: largeURL, size: largeSize))
         let idle = try Self.status("VmRSS")
         let tally = try await large.run()
         print(tally.count, tally.sum, max(0, try Self.status("VmHWM") - idle))
     }
 
     /// Starts it, and adds what it says to `reports`.
-    static func ofStarted(_ name: String, _ small: HTTPTarget, _ large: HTTPTarget, into reports: Gauge.Reports) throws -> bench_tally {
+    static func ofStarted(_ name: String, _ small: HTTPTarget, _ large: HTTPTarget, into reports: Sampler.Reports) throws -> bench_tally {
         let (process, output) = (Process(), Pipe())
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         process.arguments = ["memory-report", name, small.url, "\(small.size)", large.url, "\(large.size)"]

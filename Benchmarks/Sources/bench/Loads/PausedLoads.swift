@@ -17,9 +17,9 @@ final class PausedLoads: LoadDelegate {
     private init(_ count: Int) { self.count = count }
 
     /// A contender whose run ends when `count` loads of `target` are paused, and what could come meanwhile has come. Its tally counts the loads.
-    static func contender(_ target: HTTPTarget, count: Int, with loader: Loader = .shared) throws -> Contender {
+    static func competitor(_ target: HTTPTarget, count: Int, with loader: Loader = .shared) throws -> Competitor {
         let request = try Request(target.url)
-        return Contender("\(count) paused", amount: 1) {
+        return Competitor("\(count) paused", amount: 1) {
             let delegate = PausedLoads(count)
             let tasks = (0..<count).map { _ in loader.task(for: request, delegate: delegate) }
             defer { for task in tasks { task.cancel() } }

@@ -19,15 +19,15 @@ enum PortolanLoads {
     }
 
     /// The delegate form, `count` loads in flight; the next is started from the end of the last.
-    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Contender {
+    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
-        return Contender(name, amount: times) { try await LoadChains.load(request, times: times, inFlight: count, with: loader) }
+        return Competitor(name, amount: times) { try await LoadChains.load(request, times: times, inFlight: count, with: loader) }
     }
 
     /// `data(for:)`, awaited, by `count` tasks at a time.
-    static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Contender {
+    static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
-        return Contender(name, amount: times) {
+        return Competitor(name, amount: times) {
             try await AwaitedLoads.run(times: times, inFlight: count) {
                 let (body, _) = try await loader.data(for: request)
                 return bench_tally(of: body.bytes)
@@ -36,9 +36,9 @@ enum PortolanLoads {
     }
 
     /// `waitForData(for:)` on a thread of its own.
-    static func blocking(_ target: HTTPTarget, times: Int, with loader: Loader? = nil) throws -> Contender {
+    static func blocking(_ target: HTTPTarget, times: Int, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
-        return Contender(name, amount: times) {
+        return Competitor(name, amount: times) {
             try await BlockingThread.run {
                 var tally = bench_tally()
                 for _ in 0..<times {
@@ -51,8 +51,8 @@ enum PortolanLoads {
     }
 
     /// One load, streamed to a delegate.
-    static func streamed(_ target: HTTPTarget, amount: Int, with loader: Loader? = nil) throws -> Contender {
+    static func streamed(_ target: HTTPTarget, amount: Int, with loader: Loader? = nil) throws -> Competitor {
         let (request, loader) = (try Request(target.url), loader ?? self.loader(for: target))
-        return Contender(name, amount: amount) { try await TallyingDelegate.load(request, with: loader) }
+        return Competitor(name, amount: amount) { try await TallyingDelegate.load(request, with: loader) }
     }
 }

@@ -8,14 +8,14 @@ struct Measurement {
 
     /// - Throws: what a contender throws; ``Disagreement`` where two did not come to the same bytes.
     func measure(_ row: Row) async throws -> (value: Double, peers: [String: Double]) {
-        let contenders = [row.subject] + row.peers
-        try await warmUp(contenders)
-        var samples = [[Double]](repeating: [], count: contenders.count)
+        let competitors = [row.subject] + row.peers
+        try await warmUp(competitors)
+        var samples = [[Double]](repeating: [], count: competitors.count)
         for _ in 0..<rounds {
-            for (index, contender) in contenders.enumerated() {
-                let start = row.gauge.now
-                _ = try await contender.run()
-                samples[index].append(row.unit.value(cost: row.gauge.now - start, amount: contender.amount))
+            for (index, competitor) in competitors.enumerated() {
+                let start = row.sampler.now
+                _ = try await competitor.run()
+                samples[index].append(row.unit.value(cost: row.sampler.now - start, amount: competitor.amount))
             }
         }
         let medians = samples.map(Self.median)
@@ -24,14 +24,14 @@ struct Measurement {
     }
 
     /// One run of each that does not count, but shows that all do the same work.
-    private func warmUp(_ contenders: [Contender]) async throws {
-        var first: (Contender, bench_tally)?
-        for contender in contenders {
-            let tally = try await contender.run()
-            if let (other, expected) = first, !Self.isSameWork(expected, other.amount, tally, contender.amount) {
-                throw Disagreement(a: other.name, b: contender.name, tallies: (expected, tally))
+    private func warmUp(_ competitors: [Competitor]) async throws {
+        var first: (Competitor, bench_tally)?
+        for competitor in competitors {
+            let tally = try await competitor.run()
+            if let (other, expected) = first, !Self.isSameWork(expected, other.amount, tally, competitor.amount) {
+                throw Disagreement(a: other.name, b: competitor.name, tallies: (expected, tally))
             }
-            first = first ?? (contender, tally)
+            first = first ?? (competitor, tally)
         }
     }
 

@@ -3,16 +3,16 @@
 /// A line of the table, ready to be measured: the same work, done by Portolan and by others.
 struct Row: Sendable {
     let unit: Unit
-    let gauge: Gauge
-    let subject: Contender
+    let sampler: Sampler
+    let subject: Competitor
     /// The first one is whom the budget names, if it names one.
-    let peers: [Contender]
+    let peers: [Competitor]
     let budget: Budget
 
     /// - Parameter peers: `nil` for one that this build is without.
-    init(unit: Unit, gauge: Gauge = .process, subject: Contender, peers: [Contender?], budget: Budget) {
+    init(unit: Unit, sampler: Sampler = .process, subject: Competitor, peers: [Competitor?], budget: Budget) {
         self.unit = unit
-        self.gauge = gauge
+        self.sampler = sampler
         self.subject = subject
         self.peers = peers.compactMap { $0 }
         self.budget = budget
@@ -20,11 +20,11 @@ struct Row: Sendable {
 
     /// With Portolan's work done so often in each run.
     func repeatingSubject(_ times: Int) -> Row {
-        Row(unit: unit, gauge: gauge, subject: subject.repeating(times), peers: peers, budget: budget)
+        Row(unit: unit, sampler: sampler, subject: subject.repeating(times), peers: peers, budget: budget)
     }
 
     var withoutPeers: Row {
-        Row(unit: unit, gauge: gauge, subject: subject, peers: [], budget: budget)
+        Row(unit: unit, sampler: sampler, subject: subject, peers: [], budget: budget)
     }
 }
 

@@ -50,25 +50,25 @@
             return configuration
         }
 
-        static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Contender? {
+        static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Competitor? {
             let request = try HTTPClient.Request(url: target.url)
             let client = client(Kind(security: target.security))
-            return Contender(name, amount: amount ?? times) {
+            return Competitor(name, amount: amount ?? times) {
                 try await RequestChains.load(request, times: times, inFlight: count, with: client)
             }
         }
 
         /// - Parameter decodes: whether it asks for gzip, and undoes it.
-        static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Contender? {
+        static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Competitor? {
             let request = try HTTPClient.Request(url: target.url)
             let client = client(Kind(security: target.security, decodes: decodes))
-            return Contender(name, amount: amount) { try await RequestChains.load(request, times: 1, inFlight: 1, with: client) }
+            return Competitor(name, amount: amount) { try await RequestChains.load(request, times: 1, inFlight: 1, with: client) }
         }
 
-        static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Contender? {
+        static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Competitor? {
             let request = HTTPClientRequest(url: target.url)
             let client = client(Kind(security: target.security))
-            return Contender(name, amount: times) {
+            return Competitor(name, amount: times) {
                 try await AwaitedLoads.run(times: times, inFlight: count) {
                     let body = try await client.execute(request, timeout: .seconds(60)).body.collect(upTo: target.size)
                     return unsafe body.withUnsafeReadableBytes { unsafe bench_tally(of: RawSpan(_unsafeBytes: $0)) }
@@ -76,10 +76,10 @@
             }
         }
 
-        static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Contender? {
+        static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Competitor? {
             let request = try HTTPClient.Request(url: target.url)
             let client = client(Kind(security: target.security))
-            return Contender(nameOfFuture, amount: times) {
+            return Competitor(nameOfFuture, amount: times) {
                 var tally = bench_tally()
                 for _ in 0..<times {
                     guard let body = try await client.execute(request: request).get().body else { continue }
@@ -173,9 +173,9 @@
     enum AsyncHTTPClientPeer {
         static let name = "AsyncHTTPClient"
 
-        static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Contender? { nil }
-        static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Contender? { nil }
-        static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Contender? { nil }
-        static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Contender? { nil }
+        static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int? = nil) throws -> Competitor? { nil }
+        static func streamed(_ target: HTTPTarget, amount: Int, decodes: Bool = false) throws -> Competitor? { nil }
+        static func awaited(_ target: HTTPTarget, times: Int, inFlight count: Int = 1) -> Competitor? { nil }
+        static func awaitedFuture(_ target: HTTPTarget, times: Int) throws -> Competitor? { nil }
     }
 #endif

@@ -12,11 +12,11 @@ enum LibCurl {
 
     static var version: String { unsafe String(cString: curl_version()) }
 
-    static func contender(
+    static func competitor(
         _ name: String = name, loading url: String, _ options: CurlHandle.Options = CurlHandle.Options(), times: Int = 1, amount: Int
-    ) throws -> Contender {
+    ) throws -> Competitor {
         let handle = try CurlHandle(url, options)
-        return Contender(name, amount: amount) {
+        return Competitor(name, amount: amount) {
             var tally = bench_tally()
             for _ in 0..<times { tally += try handle.load() }
             return tally

@@ -14,14 +14,14 @@ enum LibCurlMulti {
     static let nameOfPolling = "libcurl poll"
 
     /// - Parameter polls: with curl_multi_perform and curl_multi_poll instead, under the name "libcurl poll".
-    static func contender(
+    static func competitor(
         loading url: String, _ options: CurlHandle.Options = CurlHandle.Options(), times: Int, inFlight count: Int, amount: Int,
         polls: Bool = false
-    ) throws -> Contender {
+    ) throws -> Competitor {
         let crowd = try CurlCrowd(url, options, count: count)
-        if polls { return Contender(nameOfPolling, amount: amount) { try crowd.load(times: times, drivenBy: CurlCrowd.poll) } }
+        if polls { return Competitor(nameOfPolling, amount: amount) { try crowd.load(times: times, drivenBy: CurlCrowd.poll) } }
         let sockets = try CurlSockets(crowd)
-        return Contender(name, amount: amount) { try crowd.load(times: times, drivenBy: sockets.drive) }
+        return Competitor(name, amount: amount) { try crowd.load(times: times, drivenBy: sockets.drive) }
     }
 }
 

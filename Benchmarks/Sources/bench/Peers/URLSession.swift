@@ -33,17 +33,17 @@ enum URLSessionPeer {
     }
 
     /// `times` loads, one after another.
-    static func contender(loading text: String, times: Int, amount: Int) -> Contender {
-        Contender(name, amount: amount) {
+    static func competitor(loading text: String, times: Int, amount: Int) -> Competitor {
+        Competitor(name, amount: amount) {
             var tally = bench_tally()
             for _ in 0..<times { tally += try await load(text) }
             return tally
         }
     }
 
-    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int) throws -> Contender {
+    static func chained(_ target: HTTPTarget, times: Int, inFlight count: Int) throws -> Competitor {
         let url = try Self.url(target.url)
-        return Contender(name, amount: times) {
+        return Competitor(name, amount: times) {
             try await withCheckedThrowingContinuation { continuation in
                 let chains = DataTaskChains(url, times: times, inFlight: count, session, continuation)
                 for _ in 0..<count { chains.loadNext() }
@@ -52,9 +52,9 @@ enum URLSessionPeer {
     }
 
     /// One load, streamed to a delegate.
-    static func streamed(_ target: HTTPTarget, amount: Int) throws -> Contender {
+    static func streamed(_ target: HTTPTarget, amount: Int) throws -> Competitor {
         let url = try Self.url(target.url)
-        return Contender(name, amount: amount) { try await StreamTaker.load(url) }
+        return Competitor(name, amount: amount) { try await StreamTaker.load(url) }
     }
 }
 

@@ -49,9 +49,9 @@ enum Base64Loop {
     }
 
     /// - Parameter start: how many bytes of `text` come before the base64.
-    static func contender(decoding text: String, from start: Int, amount: Int) -> Contender {
+    static func competitor(decoding text: String, from start: Int, amount: Int) -> Competitor {
         let letters = Array(text.utf8.dropFirst(start))
-        return Contender("loop", amount: amount) {
+        return Competitor("loop", amount: amount) {
             let bytes = try decode(letters.span)
             return unsafe bench_tally(of: bytes.span.bytes)
         }

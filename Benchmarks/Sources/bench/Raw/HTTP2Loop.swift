@@ -9,9 +9,9 @@ import CPortolanNGHTTP2
 import CTally
 
 enum HTTP2Loop {
-    static func contender(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int) throws -> Contender {
+    static func competitor(_ target: HTTPTarget, times: Int, inFlight count: Int = 1, amount: Int) throws -> Competitor {
         let connection = try RawHTTP2(target, streams: count)
-        return Contender(SocketLoop.name, amount: amount) { try connection.load(times: times) }
+        return Competitor(RawSocketLoop.name, amount: amount) { try connection.load(times: times) }
     }
 }
 
@@ -31,7 +31,7 @@ private final class RawHTTP2: @unchecked Sendable {  // … because a contender'
     private static let window: Int32 = 16 << 20
 
     private let tls: RawTLS
-    private let buffer = ReceiveBuffer(SocketLoop.bufferSize)
+    private let buffer = ReceiveBuffer(RawSocketLoop.bufferSize)
     private let session: OpaquePointer
     private let state: UnsafeMutablePointer<State>
     /// One for each stream.

@@ -35,8 +35,8 @@ enum Inflate {
         return tally
     }
 
-    static func contender(inflating path: String, amount: Int) -> Contender {
-        Contender("zlib", amount: amount) { try load(path) }
+    static func competitor(inflating path: String, amount: Int) -> Competitor {
+        Competitor("zlib", amount: amount) { try load(path) }
     }
 
     private static func check(_ code: Int32, _ path: String) throws {

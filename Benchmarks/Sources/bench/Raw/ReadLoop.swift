@@ -30,8 +30,8 @@ enum ReadLoop {
         }
     }
 
-    static func contender(reading path: String, amount: Int) -> Contender {
-        Contender("read", amount: amount) { try load(path) }
+    static func competitor(reading path: String, amount: Int) -> Competitor {
+        Competitor("read", amount: amount) { try load(path) }
     }
 
     private static func failure(_ call: String, _ path: String) -> Missing {

@@ -7,31 +7,31 @@ import Portolan
 /// data: URLs, through the asynchronous form that gives the whole body.
 enum DataRows {
     /// 8 MiB in base64; the rate counts the bytes that come out, of which the text has a third more.
-    static func large(_ workshop: Workshop) throws -> Row {
+    static func large(_ fixture: Fixture) throws -> Row {
         let size = 8 << 20
         var source = TestBytes(seed: 8)
         let prefix = "data:application/octet-stream;base64,"
         let url = prefix + source.noise(size).base64EncodedString()
         return Row(
             unit: .gigabytesPerSecond,
-            subject: Contender("portolan", amount: size) {
+            subject: Competitor("portolan", amount: size) {
                 let (body, _) = try await Loader.shared.data(from: url)
                 return bench_tally(of: body.bytes)
             },
             peers: [
-                URLSessionPeer.contender(loading: url, times: 1, amount: size),
-                Base64Loop.contender(decoding: url, from: prefix.utf8.count, amount: size),
+                URLSessionPeer.competitor(loading: url, times: 1, amount: size),
+                Base64Loop.competitor(decoding: url, from: prefix.utf8.count, amount: size),
             ],
             budget: .atLeast(1, .gigabytesPerSecond))
     }
 
     /// A load with next to nothing in it: what remains is the way through the loader.
-    static func tiny(_ workshop: Workshop) throws -> Row {
+    static func tiny(_ fixture: Fixture) throws -> Row {
         let times = 20_000
         let url = "data:,Hello"
         return Row(
             unit: .microseconds,
-            subject: Contender("portolan", amount: times) {
+            subject: Competitor("portolan", amount: times) {
                 var tally = bench_tally()
                 for _ in 0..<times {
                     let (body, _) = try await Loader.shared.data(from: url)
@@ -39,7 +39,7 @@ enum DataRows {
                 }
                 return tally
             },
-            peers: [URLSessionPeer.contender(loading: url, times: 500, amount: 500)],
+            peers: [URLSessionPeer.competitor(loading: url, times: 500, amount: 500)],
             budget: .atMost(3, .microseconds))
     }
 }

@@ -6,20 +6,20 @@ import Portolan
 /// through the host to a delegate.
 enum EchoRows {
     /// Runs of 64 KiB, as Echo has them where a URL does not say otherwise.
-    static func usual(_ workshop: Workshop) throws -> Row { try row(workshop, count: 8192, length: 65536) }
+    static func usual(_ fixture: Fixture) throws -> Row { try row(fixture, count: 8192, length: 65536) }
 
     /// Runs of 64 bytes, as in the row boundary-event: what an event costs, whatever its size.
-    static func small(_ workshop: Workshop) throws -> Row { try row(workshop, count: 1_000_000, length: 64) }
+    static func small(_ fixture: Fixture) throws -> Row { try row(fixture, count: 1_000_000, length: 64) }
 
-    private static func row(_ workshop: Workshop, count: Int, length: Int) throws -> Row {
+    private static func row(_ fixture: Fixture, count: Int, length: Int) throws -> Row {
         let query = "size?bytes=\(count * length)&piece=\(length)"
-        let kit = try contender("portolan", "echo:\(query)", try workshop.loader(withPlugin: "echo.so"), count)
-        let c = try contender("C", "echo-c:\(query)", try workshop.loader(withPlugin: "echo-c.so"), count)
+        let kit = try competitor("portolan", "echo:\(query)", try fixture.loader(withPlugin: "echo.so"), count)
+        let c = try competitor("C", "echo-c:\(query)", try fixture.loader(withPlugin: "echo-c.so"), count)
         return Row(unit: .nanoseconds, subject: kit, peers: [c], budget: .atMost(1.2, of: "C"))
     }
 
-    private static func contender(_ name: String, _ url: String, _ loader: Loader, _ count: Int) throws -> Contender {
+    private static func competitor(_ name: String, _ url: String, _ loader: Loader, _ count: Int) throws -> Competitor {
         let request = try Request(url)
-        return Contender(name, amount: count) { try await TallyingDelegate.load(request, with: loader) }
+        return Competitor(name, amount: count) { try await TallyingDelegate.load(request, with: loader) }
     }
 }

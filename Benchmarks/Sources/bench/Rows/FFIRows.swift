@@ -8,18 +8,18 @@ enum FFIRows {
     private static let count = 1_000_000
 
     /// Three words, which go to the function straight.
-    static func words(_ workshop: Workshop) throws -> Row { try row(workshop, "bound", "direct") }
+    static func words(_ fixture: Fixture) throws -> Row { try row(fixture, "bound", "direct") }
 
     /// Variable arguments.
-    static func variadic(_ workshop: Workshop) throws -> Row { try row(workshop, "variadic", "direct-variadic") }
+    static func variadic(_ fixture: Fixture) throws -> Row { try row(fixture, "variadic", "direct-variadic") }
 
-    private static func row(_ workshop: Workshop, _ bound: String, _ direct: String) throws -> Row {
-        let loader = try workshop.loader(withManifestIn: "Calls")
+    private static func row(_ fixture: Fixture, _ bound: String, _ direct: String) throws -> Row {
+        let loader = try fixture.loader(withManifestIn: "Calls")
         let (bound, direct) = (try Request("calls://\(bound)"), try Request("calls://\(direct)"))
         return Row(
             unit: .nanoseconds,
-            subject: Contender("portolan", amount: count) { try await TallyingDelegate.load(bound, with: loader) },
-            peers: [Contender("direct", amount: count) { try await TallyingDelegate.load(direct, with: loader) }],
+            subject: Competitor("portolan", amount: count) { try await TallyingDelegate.load(bound, with: loader) },
+            peers: [Competitor("direct", amount: count) { try await TallyingDelegate.load(direct, with: loader) }],
             budget: .atMost(40, .nanoseconds, over: "direct"))
     }
 }

@@ -7,14 +7,14 @@ import Portolan
 enum FileRow {
     private static let size = 1 << 30
 
-    static func make(_ workshop: Workshop) throws -> Row {
-        let path = workshop.scratch + "/" + (try workshop.noise(size))
+    static func make(_ fixture: Fixture) throws -> Row {
+        let path = fixture.scratch + "/" + (try fixture.noise(size))
         let url = URL(fileURLWithPath: path).absoluteString
         let request = try Request(url)
         return Row(
             unit: .gigabytesPerSecond,
-            subject: Contender("portolan", amount: size) { try await TallyingDelegate.load(request, with: .shared) },
-            peers: [ReadLoop.contender(reading: path, amount: size), try LibCurl.contender(loading: url, .largeBuffer, amount: size)],
+            subject: Competitor("portolan", amount: size) { try await TallyingDelegate.load(request, with: .shared) },
+            peers: [ReadLoop.competitor(reading: path, amount: size), try LibCurl.competitor(loading: url, .largeBuffer, amount: size)],
             budget: .atLeast(0.9, of: "read"))
     }
 }

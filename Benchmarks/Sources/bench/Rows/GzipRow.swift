@@ -9,25 +9,25 @@ enum GzipRow {
     /// The file's, without its suffix.
     static let name = "log-128MiB"
 
-    static func make(_ workshop: Workshop) throws -> Row {
-        let loader = try workshop.loader(withPlugin: "gzip.so")
-        let path = try file(workshop)
+    static func make(_ fixture: Fixture) throws -> Row {
+        let loader = try fixture.loader(withPlugin: "gzip.so")
+        let path = try file(fixture)
         let request = try Request("gzip:" + URL(fileURLWithPath: path).absoluteString)
         return Row(
             unit: .gigabytesPerSecond,
-            subject: Contender("portolan", amount: size) { try await TallyingDelegate.load(request, with: loader) },
-            peers: [Inflate.contender(inflating: path, amount: size)],
+            subject: Competitor("portolan", amount: size) { try await TallyingDelegate.load(request, with: loader) },
+            peers: [Inflate.competitor(inflating: path, amount: size)],
             budget: .atLeast(0.95, of: "zlib"))
     }
 
     /// - Returns: the compressed file's path.
-    static func file(_ workshop: Workshop) throws -> String {
-        try workshop.file(name + ".gz", make: write)
+    static func file(_ fixture: Fixture) throws -> String {
+        try fixture.file(name + ".gz", make: write)
     }
 
     private static func write(to path: String) throws {
         var source = TestBytes(seed: 3)
-        let file = try GzipFile(creating: path)
+        let file = try GzipFileWriter(creating: path)
         for _ in 0..<size / (8 << 20) { try file.write(source.log(8 << 20)) }
         try file.close()
     }

@@ -5,69 +5,69 @@ enum HTTPBulkRows {
     private static let size = 1 << 30
 
     /// Processor time for 1 GiB. URLSession has 64 MiB, for it is slow.
-    static func processorTime(_ workshop: Workshop) throws -> Row {
-        let target = try workshop.target(size)
-        let short = try workshop.target(size / 16)
+    static func processorTime(_ fixture: Fixture) throws -> Row {
+        let target = try fixture.target(size)
+        let short = try fixture.target(size / 16)
         return Row(
             unit: .secondsPerGigabyte, subject: try PortolanLoads.streamed(target, amount: size),
             peers: try peers(target) + [try URLSessionPeer.streamed(short, amount: short.size)],
-            budget: .atMost(1.15, of: SocketLoop.name))
+            budget: .atMost(1.15, of: RawSocketLoop.name))
     }
 
     /// The same over TLS. URLSession on Linux trusts the authorities of the system and no other.
-    static func secure(_ workshop: Workshop) throws -> Row { try secure(workshop, usesHTTP2: false) }
+    static func secure(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: false) }
 
-    static func http2(_ workshop: Workshop) throws -> Row { try secure(workshop, usesHTTP2: true) }
+    static func http2(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: true) }
 
-    private static func secure(_ workshop: Workshop, usesHTTP2: Bool) throws -> Row {
-        let target = try workshop.secureTarget(size, usesHTTP2: usesHTTP2)
+    private static func secure(_ fixture: Fixture, usesHTTP2: Bool) throws -> Row {
+        let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         return Row(
             unit: .secondsPerGigabyte, subject: try PortolanLoads.streamed(target, amount: size), peers: try peers(target),
             budget: .atMost(1, of: LibCurl.nameOfLarge).and(.atMost(1, of: LibCurl.name)))
     }
 
     /// Memory that is resident at most during 1 GiB, over what is resident after a first small load: each in a process of its own.
-    static func memory(_ workshop: Workshop) throws -> Row {
-        let (small, large) = (try workshop.target(1 << 10), try workshop.target(size))
-        let reports = Gauge.Reports()
+    static func memory(_ fixture: Fixture) throws -> Row {
+        let (small, large) = (try fixture.target(1 << 10), try fixture.target(size))
+        let reports = Sampler.Reports()
         let names = [PortolanLoads.name] + (try peers(large)).map(\.name)
-        let contenders = names.map { name in
-            Contender(name, amount: 1) { try MemoryReport.ofStarted(name, small, large, into: reports) }
+        let competitors = names.map { name in
+            Competitor(name, amount: 1) { try MemoryReport.ofStarted(name, small, large, into: reports) }
         }
         return Row(
-            unit: .mebibytes, gauge: .reports(reports), subject: contenders[0], peers: Array(contenders.dropFirst()),
+            unit: .mebibytes, sampler: .reports(reports), subject: competitors[0], peers: Array(competitors.dropFirst()),
             budget: .atMost(16, .mebibytes))
     }
 
     /// The same of 64 loads of 1 GiB that are paused by their readers.
-    static func pausedMemory(_ workshop: Workshop) throws -> Row {
-        let (small, large) = (try workshop.target(1 << 10), try workshop.target(size))
-        let reports = Gauge.Reports()
-        let subject = Contender(PortolanLoads.name, amount: 1) {
+    static func pausedMemory(_ fixture: Fixture) throws -> Row {
+        let (small, large) = (try fixture.target(1 << 10), try fixture.target(size))
+        let reports = Sampler.Reports()
+        let subject = Competitor(PortolanLoads.name, amount: 1) {
             try MemoryReport.ofStarted(try pausedLoads(large).name, small, large, into: reports)
         }
-        return Row(unit: .mebibytes, gauge: .reports(reports), subject: subject, peers: [], budget: .atMost(128, .mebibytes))
+        return Row(unit: .mebibytes, sampler: .reports(reports), subject: subject, peers: [], budget: .atMost(128, .mebibytes))
     }
 
-    private static func pausedLoads(_ target: HTTPTarget) throws -> Contender { try PausedLoads.contender(target, count: 64) }
+    private static func pausedLoads(_ target: HTTPTarget) throws -> Competitor { try PausedLoads.competitor(target, count: 64) }
 
     /// Who streams `target`, or pauses loads of it, by name.
-    static func contender(_ name: String, _ target: HTTPTarget) throws -> Contender {
+    static func competitor(_ name: String, _ target: HTTPTarget) throws -> Competitor {
         let all = [try PortolanLoads.streamed(target, amount: target.size), try pausedLoads(target)] + (try peers(target))
         guard let found = all.first(where: { $0.name == name }) else { throw Missing("nobody is called \(name)") }
         return found
     }
 
-    private static func peers(_ target: HTTPTarget) throws -> [Contender] {
+    private static func peers(_ target: HTTPTarget) throws -> [Competitor] {
         let security = target.security
         let raw =
             security?.usesHTTP2 == true
-            ? try HTTP2Loop.contender(target, times: 1, amount: target.size)
-            : try SocketLoop.contender(target, times: 1, amount: target.size)
+            ? try HTTP2Loop.competitor(target, times: 1, amount: target.size)
+            : try RawSocketLoop.competitor(target, times: 1, amount: target.size)
         let large = CurlHandle.Options(bufferSize: CurlHandle.Options.largeBuffer.bufferSize, security: security)
-        let peers: [Contender?] = [
-            raw, try LibCurl.contender(LibCurl.nameOfLarge, loading: target.url, large, amount: target.size),
-            try LibCurl.contender(loading: target.url, CurlHandle.Options(security: security), amount: target.size),
+        let peers: [Competitor?] = [
+            raw, try LibCurl.competitor(LibCurl.nameOfLarge, loading: target.url, large, amount: target.size),
+            try LibCurl.competitor(loading: target.url, CurlHandle.Options(security: security), amount: target.size),
             try AsyncHTTPClientPeer.streamed(target, amount: target.size),
         ]
         return peers.compactMap { $0 }

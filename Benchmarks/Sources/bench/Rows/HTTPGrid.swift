@@ -14,26 +14,26 @@ enum HTTPGrid {
         flights.compactMap { flight -> RowMaker? in
             let times = max(flight, min(8192, (1 << 30) / size))
             guard times * size <= 2 << 30 else { return nil }
-            let name = Workshop.name(size)
-            return RowMaker(name: "grid-\(flight)x\(name)", summary: "http: \(name), \(flight) in flight, delegate") { workshop in
-                try make(workshop, size: size, times: times, inFlight: flight)
+            let name = Fixture.name(size)
+            return RowMaker(name: "grid-\(flight)x\(name)", summary: "http: \(name), \(flight) in flight, delegate") { fixture in
+                try make(fixture, size: size, times: times, inFlight: flight)
             }
         }
     }
 
-    private static func make(_ workshop: Workshop, size: Int, times: Int, inFlight count: Int) throws -> Row {
-        let target = try workshop.target(size)
+    private static func make(_ fixture: Fixture, size: Int, times: Int, inFlight count: Int) throws -> Row {
+        let target = try fixture.target(size)
         let isLarge = size >= 1 << 20
         let amount = isLarge ? times * size : times
         let options = isLarge ? CurlHandle.Options.largeBuffer : CurlHandle.Options()
         let chained = try PortolanLoads.chained(target, times: times, inFlight: count, with: wide)
         return Row(
             unit: isLarge ? .secondsPerGigabyte : .microseconds,
-            subject: Contender(chained.name, amount: amount, run: chained.run),
+            subject: Competitor(chained.name, amount: amount, run: chained.run),
             peers: [
-                try LibCurlMulti.contender(loading: target.url, options, times: times, inFlight: count, amount: amount),
+                try LibCurlMulti.competitor(loading: target.url, options, times: times, inFlight: count, amount: amount),
                 try AsyncHTTPClientPeer.chained(target, times: times, inFlight: count, amount: amount),
-                try SocketLoop.contender(target, times: times, inFlight: count, amount: amount),
+                try RawSocketLoop.competitor(target, times: times, inFlight: count, amount: amount),
             ],
             budget: .none)
     }

@@ -3,15 +3,15 @@
 /// A body of 128 MiB of log lines that nginx has compressed and Portolan decodes on the way to the delegate; the rate counts the bytes that
 /// come out. zlib reads the same from a file.
 enum HTTPGzipRow {
-    static func make(_ workshop: Workshop) throws -> Row {
+    static func make(_ fixture: Fixture) throws -> Row {
         let size = GzipRow.size
-        let path = try GzipRow.file(workshop)
-        let target = HTTPTarget(url: try workshop.nginx().http + "/" + GzipRow.name, size: size)
+        let path = try GzipRow.file(fixture)
+        let target = HTTPTarget(url: try fixture.nginx().http + "/" + GzipRow.name, size: size)
         return Row(
             unit: .gigabytesPerSecond, subject: try PortolanLoads.streamed(target, amount: size),
             peers: [
-                Inflate.contender(inflating: path, amount: size),
-                try LibCurl.contender(
+                Inflate.competitor(inflating: path, amount: size),
+                try LibCurl.competitor(
                     LibCurl.nameOfLarge, loading: target.url, CurlHandle.Options(bufferSize: 512 << 10, codings: "gzip"), amount: size),
                 try AsyncHTTPClientPeer.streamed(target, amount: size, decodes: true),
             ],

@@ -6,53 +6,53 @@ enum HTTPSRows {
     private static let size = 1 << 10
     private static let (often, seldom) = (20_000, 5_000)
 
-    static func http1(_ workshop: Workshop) throws -> Row { try get(workshop, usesHTTP2: false) }
+    static func http1(_ fixture: Fixture) throws -> Row { try get(fixture, usesHTTP2: false) }
 
-    static func http2(_ workshop: Workshop) throws -> Row { try get(workshop, usesHTTP2: true) }
+    static func http2(_ fixture: Fixture) throws -> Row { try get(fixture, usesHTTP2: true) }
 
-    static func http1Crowd(_ workshop: Workshop) throws -> Row {
+    static func http1Crowd(_ fixture: Fixture) throws -> Row {
         try crowd(
-            workshop, usesHTTP2: false,
+            fixture, usesHTTP2: false,
             budget: .atMost(0.8, of: LibCurlMulti.name).and(.atMost(0.8, of: LibCurlMulti.nameOfPolling)))
     }
 
-    static func http2Crowd(_ workshop: Workshop) throws -> Row {
+    static func http2Crowd(_ fixture: Fixture) throws -> Row {
         try crowd(
-            workshop, usesHTTP2: true,
+            fixture, usesHTTP2: true,
             budget: .atMost(0.7, of: LibCurlMulti.name).and(.atMost(0.7, of: LibCurlMulti.nameOfPolling)).and(
                 .atMost(0.4, of: AsyncHTTPClientPeer.name)))
     }
 
     /// One at a time.
-    private static func get(_ workshop: Workshop, usesHTTP2: Bool) throws -> Row {
-        let target = try workshop.secureTarget(size, usesHTTP2: usesHTTP2)
+    private static func get(_ fixture: Fixture, usesHTTP2: Bool) throws -> Row {
+        let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.chained(target, times: often),
             peers: [
-                try LibCurl.contender(loading: target.url, CurlHandle.Options(security: target.security), times: often, amount: often),
+                try LibCurl.competitor(loading: target.url, CurlHandle.Options(security: target.security), times: often, amount: often),
                 try AsyncHTTPClientPeer.chained(target, times: seldom),
                 try raw(target, inFlight: 1),
             ],
-            budget: .atMost(0.7, of: LibCurl.name, over: SocketLoop.name))
+            budget: .atMost(0.7, of: LibCurl.name, over: RawSocketLoop.name))
     }
 
     /// 64 at a time: on as many connections, or as streams of one.
-    private static func crowd(_ workshop: Workshop, usesHTTP2: Bool, budget: Budget) throws -> Row {
-        let target = try workshop.secureTarget(size, usesHTTP2: usesHTTP2)
+    private static func crowd(_ fixture: Fixture, usesHTTP2: Bool, budget: Budget) throws -> Row {
+        let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         let options = CurlHandle.Options(security: target.security)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.chained(target, times: often, inFlight: 64),
             peers: [
-                try LibCurlMulti.contender(loading: target.url, options, times: often, inFlight: 64, amount: often),
-                try LibCurlMulti.contender(loading: target.url, options, times: often, inFlight: 64, amount: often, polls: true),
+                try LibCurlMulti.competitor(loading: target.url, options, times: often, inFlight: 64, amount: often),
+                try LibCurlMulti.competitor(loading: target.url, options, times: often, inFlight: 64, amount: often, polls: true),
                 try AsyncHTTPClientPeer.chained(target, times: seldom, inFlight: 64),
                 try raw(target, inFlight: 64),
             ], budget: budget)
     }
 
-    private static func raw(_ target: HTTPTarget, inFlight count: Int) throws -> Contender {
+    private static func raw(_ target: HTTPTarget, inFlight count: Int) throws -> Competitor {
         target.security?.usesHTTP2 == true
-            ? try HTTP2Loop.contender(target, times: often, inFlight: count, amount: often)
-            : try SocketLoop.contender(target, times: often, inFlight: count, amount: often)
+            ? try HTTP2Loop.competitor(target, times: often, inFlight: count, amount: often)
+            : try RawSocketLoop.competitor(target, times: often, inFlight: count, amount: often)
     }
 }

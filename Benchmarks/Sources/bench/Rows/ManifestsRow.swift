@@ -9,18 +9,18 @@ enum ManifestsRow {
     private static let count = 1000
     private static let starts = 10
 
-    static func make(_ workshop: Workshop) throws -> Row {
-        guard FileManager.default.isExecutableFile(atPath: workshop.portolan) else {
-            throw Missing("\(workshop.portolan) is not there: `make bench` builds it; or name it with --portolan")
+    static func make(_ fixture: Fixture) throws -> Row {
+        guard FileManager.default.isExecutableFile(atPath: fixture.portolan) else {
+            throw Missing("\(fixture.portolan) is not there: `make bench` builds it; or name it with --portolan")
         }
-        let full = try workshop.emptyFolder("manifests")
-        let empty = try workshop.emptyFolder("no-manifests")
+        let full = try fixture.emptyFolder("manifests")
+        let empty = try fixture.emptyFolder("no-manifests")
         for index in 0..<count { try install(index, into: full) }
-        try checkThatManifestsAreRead(workshop.portolan, full)
+        try checkThatManifestsAreRead(fixture.portolan, full)
         return Row(
-            unit: .milliseconds, gauge: .children,
-            subject: contender("portolan", workshop.portolan, plugins: full),
-            peers: [contender("empty", workshop.portolan, plugins: empty)],
+            unit: .milliseconds, sampler: .children,
+            subject: competitor("portolan", fixture.portolan, plugins: full),
+            peers: [competitor("empty", fixture.portolan, plugins: empty)],
             budget: .atMost(20, .milliseconds, over: "empty"))
     }
 
@@ -59,8 +59,8 @@ enum ManifestsRow {
             "\(portolan) knows \(known) of the \(count) plugins in \(folder): see 'PORTOLAN_PLUGIN_PATH=\(folder) portolan plugins list'")
     }
 
-    private static func contender(_ name: String, _ portolan: String, plugins folder: String) -> Contender {
-        Contender(name, amount: starts) {
+    private static func competitor(_ name: String, _ portolan: String, plugins folder: String) -> Competitor {
+        Competitor(name, amount: starts) {
             var tally = bench_tally()
             for _ in 0..<starts {
                 let (status, output) = try run(portolan, ["get", "data:,x"], plugins: folder)

@@ -8,36 +8,36 @@ import CTally
 enum RegistryRows {
     private static let times = 200_000
 
-    static func ofTen(_ workshop: Workshop) throws -> Row {
+    static func ofTen(_ fixture: Fixture) throws -> Row {
         Row(
-            unit: .nanoseconds, subject: try contender("portolan", handlers: 10), peers: [try dictionary(entries: 10)],
+            unit: .nanoseconds, subject: try competitor("portolan", handlers: 10), peers: [try dictionary(entries: 10)],
             budget: .atMost(200, .nanoseconds))
     }
 
-    static func ofTenThousand(_ workshop: Workshop) throws -> Row {
+    static func ofTenThousand(_ fixture: Fixture) throws -> Row {
         Row(
-            unit: .nanoseconds, subject: try contender("portolan", handlers: 10_000),
-            peers: [try contender("of 10", handlers: 10), try dictionary(entries: 10_000)],
+            unit: .nanoseconds, subject: try competitor("portolan", handlers: 10_000),
+            peers: [try competitor("of 10", handlers: 10), try dictionary(entries: 10_000)],
             budget: .atMost(200, .nanoseconds).and(.atMost(1.25, of: "of 10")))
     }
 
     /// Ten requests in turn, however many handlers there are.
-    private static func contender(_ name: String, handlers count: Int) throws -> Contender {
+    private static func competitor(_ name: String, handlers count: Int) throws -> Competitor {
         let registry = ProtocolRegistry()
         for index in 0..<count { registry.register(SilentHandler(scheme: "s\(index)")) }
         let loader = Loader(configuration: .default, registry: registry)
         let requests = try (0..<10).map { try Request("s\($0 * (count / 10))://host/path") }
-        return Contender(name, amount: times) {
+        return Competitor(name, amount: times) {
             for index in 0..<times { try loader.lookUp(requests[index % requests.count]) }
             return bench_tally()
         }
     }
 
     /// The raw loop: one look at a dictionary by scheme, which no registry does without.
-    private static func dictionary(entries count: Int) throws -> Contender {
+    private static func dictionary(entries count: Int) throws -> Competitor {
         let handlers = Dictionary(uniqueKeysWithValues: (0..<count).map { ("s\($0)", SilentHandler(scheme: "s\($0)")) })
         let schemes = (0..<10).map { "s\($0 * (count / 10))" }
-        return Contender("dictionary", amount: times) {
+        return Competitor("dictionary", amount: times) {
             for index in 0..<times where handlers[schemes[index % schemes.count]] == nil { throw Missing("a scheme") }
             return bench_tally()
         }

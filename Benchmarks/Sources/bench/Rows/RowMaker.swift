@@ -4,7 +4,7 @@
 struct RowMaker: Sendable {
     let name: String
     let summary: String
-    let make: @Sendable (Workshop) throws -> Row
+    let make: @Sendable (Fixture) throws -> Row
 
     /// In the order of the table.
     static let all = [

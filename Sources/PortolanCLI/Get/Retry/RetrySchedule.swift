@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a load is tried again. No clock of its own.
+/// Decides when a load is tried again. It has no clock; the caller passes the times.
 struct RetrySchedule: Equatable, Sendable {
-    /// The longest wait, whoever asks for it: a server that wants more is believed, and not waited for.
+    /// The longest wait without `--retry-delay`. If a server requests a longer one, the load is not tried again.
     static let longestWait = Duration.seconds(600)
 
     let limit: Int
-    /// Before each try; `nil`: one second before the first, and twice as long before each other.
+    /// The delay before each try. `nil`: one second before the first, doubled before each further one.
     let delay: Duration?
     let timeLimit: Duration?
     let includesRefused: Bool
-    /// How many times the load was tried again.
+    /// The number of further tries so far.
     private(set) var count = 0
 
     init(limit: Int, delay: Duration? = nil, timeLimit: Duration? = nil, includesRefused: Bool = false) {
         (self.limit, self.delay, self.timeLimit, self.includesRefused) = (limit, delay, timeLimit, includesRefused)
     }
 
-    /// How many tries are left.
+    /// The number of tries left.
     var rest: Int { limit - count }
 
-    /// Whether there is another try.
+    /// Whether another try follows.
     enum Decision: Equatable, Sendable {
         case wait(Duration)
-        /// - Parameter reason: why not, although tries are left; `nil` where none are, or none were asked for.
+        /// - Parameter reason: why no try follows although some are left; `nil` if none are left or none were
+        ///   requested.
         case giveUp(reason: String?)
     }
 
-    /// - Parameter elapsed: since the first try began.
-    func decide(after setback: Setback, elapsed: Duration) -> Decision {
+    /// - Parameter elapsed: the time since the first try started.
+    func decide(after retryableFailure: RetryableFailure, elapsed: Duration) -> Decision {
         guard count < limit else { return .giveUp(reason: nil) }
         var wait = delay ?? .seconds(1 << min(count, 20))
         if delay == nil { wait = min(wait, Self.longestWait) }
-        switch setback {
+        switch retryableFailure {
         case .refused: guard includesRefused else { return .giveUp(reason: nil) }
         case .status(let wanted?):
             guard wanted <= Self.longestWait else {

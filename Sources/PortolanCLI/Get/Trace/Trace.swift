@@ -3,36 +3,36 @@
 import Portolan
 import PortolanTrace
 
-/// What was recorded of the loads of one command.
+/// The recorded loads of one command.
 struct Trace: Sendable {
     var loads: [TracedLoad] = []
 }
 
-/// One load: what happened when, and the bytes that came.
+/// The record of one load: its events with times, and the body bytes.
 struct TracedLoad: Sendable {
-    /// Seconds since 1970, when it began.
+    /// When the load started, in seconds since 1970.
     let began: Double
-    var events: [Happening] = []
-    /// How many events were left out, because there were more than any file can hold.
+    var events: [TraceEvent] = []
+    /// The number of events dropped beyond the limit of a recording.
     var lostEvents = 0
 
-    enum Occurrence: Sendable {
+    enum TraceEventKind: Sendable {
         case event(LoadEvent)
-        /// Body bytes; as many as were kept, and how many came.
+        /// Body bytes: the recorded ones, and the number of received ones.
         case data(kept: [UInt8], count: Int)
     }
 
-    struct Happening: Sendable {
-        /// Since the load's start.
+    struct TraceEvent: Sendable {
+        /// The time since the start of the load.
         let time: Duration
-        let occurrence: Occurrence
+        let kind: TraceEventKind
     }
 
     private var keptBytes = 0
 
     init(began: Double) { self.began = began }
 
-    /// Of the bodies, how many more bytes are kept.
+    /// The number of further body bytes that the record can hold.
     var room: Int { max(0, Exchange.largestBody - keptBytes) }
 
     mutating func note(_ event: LoadEvent, at time: Duration) {
@@ -40,26 +40,26 @@ struct TracedLoad: Sendable {
     }
 
     /// - Parameters:
-    ///   - kept: no more than ``room``.
-    ///   - count: how many bytes came.
+    ///   - kept: the bytes to record, at most ``room``.
+    ///   - count: the number of received bytes.
     mutating func note(body kept: [UInt8], of count: Int, at time: Duration) {
         keptBytes += kept.count
         append(.data(kept: kept, count: count), at: time)
     }
 
-    /// Without the bytes of bodies: how many came is left.
+    /// The load without body bytes; their number stays.
     var withoutBodies: TracedLoad {
         var load = self
-        load.events = events.map { happening in
-            guard case .data(_, let count) = happening.occurrence else { return happening }
-            return Happening(time: happening.time, occurrence: .data(kept: [], count: count))
+        load.events = events.map { event in
+            guard case .data(_, let count) = event.kind else { return event }
+            return TraceEvent(time: event.time, kind: .data(kept: [], count: count))
         }
         return load
     }
 
-    private mutating func append(_ occurrence: Occurrence, at time: Duration) {
+    private mutating func append(_ kind: TraceEventKind, at time: Duration) {
         if events.count < Exchange.largestEventCount {
-            events.append(Happening(time: time, occurrence: occurrence))
+            events.append(TraceEvent(time: time, kind: kind))
         } else {
             lostEvents += 1
         }

@@ -32,11 +32,11 @@ final class TraceFile: Sendable {
     /// - Parameter limit: how long the reader of a FIFO may take; `nil`: for ever.
     func write(within limit: Duration?) throws(Failure) {
         guard let limit, case .success(.stream) = place.kind else { return try write() }
-        let outcome = Monitor<Result<Void, Failure>?>(nil)
+        let outcome = ConditionLock<Result<Void, Failure>?>(nil)
         do throws(LoadError) {
             try PlatformThread.start(stackSize: 8 << 20) {
                 let result = Result { () throws(Failure) in try self.write() }
-                outcome.signalling { $0 = result }
+                outcome.withLockBroadcasting { $0 = result }
             }
         } catch {
             throw Failure(error)

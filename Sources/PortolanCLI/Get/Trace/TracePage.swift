@@ -4,9 +4,9 @@ import Portolan
 import PortolanConformance
 import PortolanTrace
 
-/// A trace as one page that needs nothing else, with each load's events as a picture.
+/// A trace as one self-contained page, with a picture of the events of each load.
 enum TracePage {
-    /// Of longer loads the picture shows the beginning and the end.
+    /// For longer loads, the picture shows the beginning and the end.
     private static let shownEvents = 400
 
     static func page(of trace: Trace) -> String {
@@ -15,7 +15,7 @@ enum TracePage {
             let shown = events.count <= shownEvents ? events : Array(events.prefix(shownEvents / 2) + events.suffix(shownEvents / 2))
             let left = events.count - shown.count + load.lostEvents
             return """
-                <h2>\(Markup.escaped(title(of: load)))</h2>
+                <h2>\(HTMLEscaping.escaped(title(of: load)))</h2>
                 <p>Began \(load.began.timestamp)\(left > 0 ? "; \(left) events in the middle are not shown" : "").</p>
                 <figure>\(Timeline(shown).svg)</figure>
                 """
@@ -24,20 +24,20 @@ enum TracePage {
     }
 
     private static func title(of load: TracedLoad) -> String {
-        for case .event(.started(let request, _)) in load.events.map(\.occurrence) {
+        for case .event(.started(let request, _)) in load.events.map(\.kind) {
             return "\(request.method.rawValue) \(request.url.redacted)"
         }
         return "a load that did not begin"
     }
 
-    private static func event(_ happening: TracedLoad.Happening) -> Timeline.Event {
-        let (lane, words, kind) = words(for: happening.occurrence)
-        return Timeline.Event(milliseconds: happening.time / .milliseconds(1), lane: lane, words: words, kind: kind)
+    private static func event(_ event: TracedLoad.TraceEvent) -> Timeline.Event {
+        let (lane, words, kind) = words(for: event.kind)
+        return Timeline.Event(milliseconds: event.time / .milliseconds(1), lane: lane, words: words, kind: kind)
     }
 
-    private static func words(for occurrence: TracedLoad.Occurrence) -> (lane: String, words: String, kind: Timeline.Kind) {
-        guard case .event(let event) = occurrence else {
-            guard case .data(_, let count) = occurrence else { return ("answer", "", .call) }
+    private static func words(for kind: TracedLoad.TraceEventKind) -> (lane: String, words: String, kind: Timeline.Kind) {
+        guard case .event(let event) = kind else {
+            guard case .data(_, let count) = kind else { return ("answer", "", .call) }
             return ("answer", "data, \(count) bytes", .out)
         }
         switch event {

@@ -7,28 +7,28 @@ import PortolanJSON
 import PortolanTrace
 
 extension TracedLoad {
-    /// What a recording holds of it: an exchange for each request, those that were redirected among them.
+    /// The exchanges for a recording: one for each request, including redirected ones.
     var exchanges: [Exchange] {
         var exchanges: [Exchange] = []
-        /// When each of them begins.
+        /// The start of each exchange.
         var starts: [Duration] = []
         /// The first exchange of this try.
         var first = 0
-        for happening in events {
-            let time = happening.time - (starts.last ?? .zero)
-            switch (happening.occurrence, exchanges.indices.last) {
+        for event in events {
+            let time = event.time - (starts.last ?? .zero)
+            switch (event.kind, exchanges.indices.last) {
             case (.event(.started(let request, _)), _):
                 first = exchanges.count
-                starts.append(happening.time)
-                exchanges.append(exchange(request, at: happening.time))
+                starts.append(event.time)
+                exchanges.append(exchange(request, at: event.time))
             case (.event(.redirected(let request, let response)), let last?):
                 exchanges[last].note(.redirect(to: request.url, response), at: time)
-                starts.append(happening.time)
-                exchanges.append(exchange(request, at: happening.time))
+                starts.append(event.time)
+                exchanges.append(exchange(request, at: event.time))
             case (.event(.metrics(let metrics, let tryStart)), _):
                 note(metrics.timings, of: &exchanges, &starts, from: first, since: tryStart)
             case (_, let last?):
-                if let event = Exchange.Event(happening.occurrence) { exchanges[last].note(event, at: time) }
+                if let event = Exchange.Event(event.kind) { exchanges[last].note(event, at: time) }
             case (_, nil): break
             }
         }
@@ -38,13 +38,14 @@ extension TracedLoad {
         return exchanges
     }
 
-    /// Gives the exchanges of a try their timings, from the last to the first, and adds those whose answer led to the same request once more. The one that
-    /// such an answer belongs to begins at its end.
+    /// Assigns timings to the exchanges of a try, from the last to the first. For each response after which the same
+    /// request was sent again, adds an exchange. The exchange of the repeated request starts at the end of that
+    /// response.
     private func note(
         _ timings: [RequestTimings], of exchanges: inout [Exchange], _ starts: inout [Duration], from first: Int, since start: Duration
     ) {
         guard first < exchanges.count else { return }
-        // Behind the exchange that a request was sent again for.
+        // The index of the exchange that was handled last; it starts behind the last exchange.
         var index = exchanges.count
         for timings in timings.reversed() {
             guard let refusal = timings.refusal else {
@@ -53,7 +54,8 @@ extension TracedLoad {
                 exchanges[index].timings = timings
                 continue
             }
-            // Behind the first refusal of an exchange, that was found before: it begins at the end of this one.
+            // After consecutive refusals, `exchanges[index]` is the refusal handled before; it starts at the end of
+            // this one.
             index = min(index, exchanges.count - 1)
             var refused = exchanges[index]
             let (begin, end) = (start + timings.start, start + (timings.end ?? timings.start))
@@ -77,12 +79,12 @@ extension TracedLoad {
         return exchange
     }
 
-    /// The load in the words of `get --json`.
+    /// The load in the format of `get --json`.
     var json: JSONValue {
-        let lines = events.map { happening in
-            switch happening.occurrence {
-            case .event(let event): EventLines.line(for: event, at: happening.time)
-            case .data(let kept, let count): EventWords.line("data", happening.time, EventWords.data(kept, count: count))
+        let lines = events.map { event in
+            switch event.kind {
+            case .event(let loadEvent): EventLines.line(for: loadEvent, at: event.time)
+            case .data(let kept, let count): EventWords.line("data", event.time, EventWords.data(kept, count: count))
             }
         }
         return EventTrace.load(began: began, events: lines, lostEvents: lostEvents)
@@ -90,9 +92,9 @@ extension TracedLoad {
 }
 
 extension Exchange.Event {
-    /// `nil` for what only tells how the bytes came.
-    fileprivate init?(_ occurrence: TracedLoad.Occurrence) {
-        switch occurrence {
+    /// `nil` for an event that describes only the transport.
+    fileprivate init?(_ kind: TracedLoad.TraceEventKind) {
+        switch kind {
         case .data(let kept, let count): self = .data(kept, count: count)
         case .event(.interim(let response)): self = .interim(response)
         case .event(.response(let response)): self = .response(response)
@@ -103,7 +105,7 @@ extension Exchange.Event {
         }
     }
 
-    /// Where it has no code it was the command that ended the load.
+    /// A failure without a code means that the command ended the load.
     private static func failure(_ failure: Failure) -> Self {
         let message = PlainText.line(failure.message ?? "the load was ended")
         return failure.code.flatMap { LoadError(named: $0, message: message) }.map { .failed($0) } ?? .brokenOff(message)

@@ -5,26 +5,26 @@ import PortolanCore
 import PortolanTrace
 
 extension TracedLoad {
-    /// The load without what a recording leaves out.
+    /// Returns the load without what a recording must not contain.
     func redacted(by redaction: Redaction) -> TracedLoad {
         var load = self
         redaction.maskBodies(
-            in: &load.events, head: { if case .event(.response(let response)) = $0.occurrence { response } else { nil } },
-            bytes: { if case .data(let bytes, _) = $0.occurrence { bytes } else { nil } },
-            replace: { happening, bytes in
-                guard case .data(_, let count) = happening.occurrence else { return }
-                happening = Happening(time: happening.time, occurrence: .data(kept: bytes, count: count))
+            in: &load.events, head: { if case .event(.response(let response)) = $0.kind { response } else { nil } },
+            bytes: { if case .data(let bytes, _) = $0.kind { bytes } else { nil } },
+            replace: { event, bytes in
+                guard case .data(_, let count) = event.kind else { return }
+                event = TraceEvent(time: event.time, kind: .data(kept: bytes, count: count))
             })
-        load.events = load.events.map { happening in
-            guard case .event(let event) = happening.occurrence else { return happening }
-            return Happening(time: happening.time, occurrence: .event(event.redacted(by: redaction)))
+        load.events = load.events.map { event in
+            guard case .event(let loadEvent) = event.kind else { return event }
+            return TraceEvent(time: event.time, kind: .event(loadEvent.redacted(by: redaction)))
         }
         return load
     }
 }
 
 extension LoadEvent {
-    /// Without user names and passwords in URLs, wherever they stand in fields and messages.
+    /// The event without user names and passwords in URLs, also within fields and messages.
     var withoutPasswords: LoadEvent { redacted(by: Redaction(keepsSecrets: true)) }
 
     fileprivate func redacted(by redaction: Redaction) -> LoadEvent {

@@ -16,7 +16,7 @@ extension HTTP2Connection {
         var scanner = HTTP2FrameScanner()
         var flood: HTTP2FloodLimit
         /// Bytes that arrived inside a call of the session.
-        var held = KeptBytes()
+        var held = ByteBuffer()
         var isBusy = false
         /// Whether the server's first frame was what it has to be.
         var isGreeted = false
@@ -60,7 +60,7 @@ extension HTTP2Connection {
     }
 }
 
-extension HTTP2Connection: ByteReceiver {
+extension HTTP2Connection: ByteConnectionReceiver {
     var isIdle: Bool { idleSince != nil }
 
     func didReceive(_ bytes: borrowing RawSpan) {
@@ -91,7 +91,7 @@ extension HTTP2Connection: ByteReceiver {
     }
 
     /// Gives the session what came, one frame at a time: the answer to a frame leaves before the next frame is judged, however they arrive.
-    private func feed(_ bytes: borrowing RawSpan) -> HTTP2Breach? {
+    private func feed(_ bytes: borrowing RawSpan) -> HTTP2ProtocolRule? {
         var (fed, offset) = (0, 0)
         while let found = receiving.scanner.next(in: bytes, from: &offset) {
             if let breach = feedSession(bytes.extracting(fed..<found.start)) { return breach }
@@ -122,9 +122,9 @@ extension HTTP2Connection: ByteReceiver {
         stream.contentIsPremature()
     }
 
-    private func feedSession(_ bytes: borrowing RawSpan) -> HTTP2Breach? {
+    private func feedSession(_ bytes: borrowing RawSpan) -> HTTP2ProtocolRule? {
         if bytes.byteCount > 0, isActive, let error = session?.receive(bytes, for: self) {
-            return HTTP2Breach(HTTP2Violation(error: error), error.errorCode)
+            return HTTP2ProtocolRule(HTTP2Violation(error: error), error.errorCode)
         }
         // What nghttp2 sends tells which streams end, and whether the connection does.
         if session?.owesVerdict == true || !receiving.violations.isEmpty { flushViolations() }
@@ -190,7 +190,7 @@ extension HTTP2Connection {
         guard isActive else { return }
         retire()
         let servesOthers = hasAnswered || streams.hasAny(upTo: lastStream)
-        failStreams(above: lastStream, .passedOver(by: key, code), fate: .passedOver(afterOthers: servesOthers))
+        failStreams(above: lastStream, .notProcessed(by: key, code), eligibility: .notProcessed(afterOthers: servesOthers))
         roomChanged(hadRoom: true)
     }
 

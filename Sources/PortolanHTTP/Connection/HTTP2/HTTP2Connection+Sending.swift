@@ -75,7 +75,7 @@ extension HTTP2Connection {
     }
 
     /// - Returns: whether anything was left to send.
-    private func write(to transport: any ByteTransport) -> Bool {
+    private func write(to transport: any ByteConnection) -> Bool {
         guard let session else { return false }
         sending.isBusy = true
         // The session calls back: nobody may access `sending` for longer than a statement.
@@ -124,11 +124,11 @@ extension HTTP2Connection {
             sending.reports.removeAll(keepingCapacity: true)
             for report in reports {
                 switch report {
-                case .body(let stream, let count): stream.exchange?.didSend(bodyBytes: count)
-                case .requestSent(let stream): stream.exchange?.requestIsSent()
+                case .body(let stream, let count): stream.transaction?.didSend(bodyBytes: count)
+                case .requestSent(let stream): stream.transaction?.requestIsSent()
                 case .bodyFailed(let stream): stream.failBody()
                 case .violated(let stream, let code):
-                    stream.isViolated(HTTP2Breach(violation(of: stream.number), code), code, resets: false)
+                    stream.isViolated(HTTP2ProtocolRule(violation(of: stream.number), code), code, resets: false)
                 case .notSent(let stream, let error): stream.isNotSent(error)
                 }
             }
@@ -140,7 +140,7 @@ extension HTTP2Connection {
     private func end(_ code: HTTP2ErrorCode) {
         // It decodes no name or value of more than 64 KiB (`NGHTTP2_HD_MAX_NV` in nghttp2_hd.h), which takes several frames.
         let isTooLong = code == .compressionError && receiving.isSectionSplit
-        end(isTooLong ? .fieldSectionTooLarge : HTTP2Breach(receiving.violations.last, code), code)
+        end(isTooLong ? .fieldSectionTooLarge : HTTP2ProtocolRule(receiving.violations.last, code), code)
     }
 
     private func violation(of number: Int32?) -> HTTP2Violation? { receiving.violations.last { $0.stream == number } }

@@ -27,7 +27,7 @@ final class HTTP2Connection {
     /// What is the same for each stream's report.
     let base: TransferReport
     private weak var pool: ConnectionPool?
-    private(set) var transport: (any ByteTransport)?
+    private(set) var transport: (any ByteConnection)?
     /// `nil` where there is no memory for it.
     let session: HTTP2Session?
 
@@ -48,7 +48,7 @@ final class HTTP2Connection {
     private var firstHeld: Int32?
     /// How long they wait.
     private let patience: Duration
-    private var impatience: LoadAlarm?
+    private var impatience: ScheduledTimer?
 
     private var isTransportClosed = false
 
@@ -69,7 +69,7 @@ final class HTTP2Connection {
     }
 
     /// From now on the connection is the pool's, and `transport` belongs to the connection. Without a pool it closes when it carries nothing.
-    func join(_ pool: ConnectionPool?, over transport: any ByteTransport) {
+    func join(_ pool: ConnectionPool?, over transport: any ByteConnection) {
         self.pool = pool
         self.transport = transport
         idleSince = transport.loop.now
@@ -98,11 +98,11 @@ extension HTTP2Connection: PooledConnection {
         return max(0, (streamLimit == 0 ? Self.assumedStreamLimit : streamLimit) - openCount)
     }
 
-    func makeCarrier(for exchange: any Exchange) -> any ExchangeCarrier {
+    func makeCarrier(for transaction: any HTTPTransaction) -> any HTTPStream {
         idleSince = nil
         openCount += 1
         exchangeCount += 1
-        return HTTP2Stream(exchange, on: self, isReused: exchangeCount > 1)
+        return HTTP2Stream(transaction, on: self, isReused: exchangeCount > 1)
     }
 
     func close() {
@@ -177,14 +177,14 @@ extension HTTP2Connection {
     }
 
     /// Ends all streams above `number`, each with `error`.
-    func failStreams(above number: Int32, _ error: LoadError, fate: RequestFate? = nil) {
+    func failStreams(above number: Int32, _ error: LoadError, eligibility: RetryEligibility? = nil) {
         let failed = streams.removeAll(above: number)
         for stream in failed {
             openCount -= 1
             growthBudget += stream.window.growth
             stream.leavesConnection()
         }
-        for stream in failed { stream.fail(error, fate: fate) }
+        for stream in failed { stream.fail(error, eligibility: eligibility) }
     }
 
     func serverAllows(streams limit: Int) {
@@ -218,7 +218,7 @@ extension HTTP2Connection {
         let held = stride(from: first, to: nextNumber, by: 2).filter { streams.find($0) != nil }
         // Or they would leave once the server allows it.
         for number in held { session?.reset(number, .cancel) }
-        failStreams(above: first - 1, .allowsNoStream(key, after: patience), fate: .seen)
+        failStreams(above: first - 1, .allowsNoStream(key, after: patience), eligibility: .seen)
         flushSoon()
         roomChanged(hadRoom: true)
     }
@@ -230,13 +230,13 @@ extension HTTP2Connection {
     /// The server broke a rule in such a way that the connection can't go on.
     ///
     /// No request on it is sent again: the server may have acted on it.
-    func end(_ breach: HTTP2Breach, _ code: HTTP2ErrorCode) {
+    func end(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode) {
         guard isActive else { return }
         retire()
         state = .closing
         session?.terminate(code)
         stopWaiting()
-        failStreams(above: 0, .http2(breach, code, from: key, isGreeted: receiving.isGreeted), fate: .seen)
+        failStreams(above: 0, .http2(breach, code, from: key, isGreeted: receiving.isGreeted), eligibility: .seen)
         endTransport()
     }
 

@@ -15,7 +15,7 @@ extension LoadError {
     }
 
     /// The server ended the connection with `GOAWAY`, and says that it did not process the request.
-    static func passedOver(by key: ConnectionKey, _ code: HTTP2ErrorCode) -> LoadError {
+    static func notProcessed(by key: ConnectionKey, _ code: HTTP2ErrorCode) -> LoadError {
         LoadError(
             .connectionLost, message: "\(key) ended the connection with GOAWAY (\(code.name)) and did not complete the response; try again")
     }
@@ -33,7 +33,7 @@ extension LoadError {
     /// - Parameters:
     ///   - code: what the server received in GOAWAY or RST_STREAM.
     ///   - isGreeted: whether the server has shown that it speaks HTTP/2 at all.
-    static func http2(_ breach: HTTP2Breach, _ code: HTTP2ErrorCode, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
+    static func http2(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, from key: ConnectionKey, isGreeted: Bool = true) -> LoadError {
         switch breach {
         case .fieldSectionTooLarge:
             return LoadError(
@@ -41,13 +41,15 @@ extension LoadError {
                 message: "the fields of a response from \(key) take too many bytes (\(code.name), \(breach.section))",
                 remedy: .raiseLimit("HTTPLimits.fieldSection"))
         case .tooManyFrames:
-            return LoadError(.limitExceeded, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2Breach.remedy)")
+            return LoadError(
+                .limitExceeded, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2ProtocolRule.remedy)")
         case .hpack, .push, .flowControl, .windowUpdate, .settings, .preface, .streamState, .serverStream, .goAway, .frameLength,
             .frame, .other:
             guard isGreeted else {
                 return LoadError(.badResponse, message: "\(key) does not answer in HTTP/2; check the port, or ask for HTTP/1.1")
             }
-            return LoadError(.badResponse, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2Breach.remedy)")
+            return LoadError(
+                .badResponse, message: "\(key) \(breach.problem) (\(code.name), \(breach.section)); \(HTTP2ProtocolRule.remedy)")
         }
     }
 
@@ -55,7 +57,7 @@ extension LoadError {
     static func notSent(to key: ConnectionKey, _ error: HTTP2LibraryError) -> LoadError {
         switch error {
         case .frameSize: LoadError(.badRequest, message: "the fields of the request to \(key) take too many bytes to be sent; send fewer")
-        case .notStarted: passedOver(by: key, .noError)
+        case .notStarted: notProcessed(by: key, .noError)
         default: LoadError(.connectionLost, message: "the request could not be sent to \(key) over HTTP/2; try again, or ask for HTTP/1.1")
         }
     }

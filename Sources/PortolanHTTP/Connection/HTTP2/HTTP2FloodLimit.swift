@@ -36,7 +36,7 @@ struct HTTP2FloodLimit {
     ///   - isOpen: whether the frame's stream carries an exchange.
     ///   - now: in nanoseconds.
     /// - Returns: why the peer gets no further; `nil` where it does.
-    mutating func take(_ found: HTTP2FrameScanner.Found, isOpen: Bool, now: UInt64) -> HTTP2Breach? {
+    mutating func take(_ found: HTTP2FrameScanner.Found, isOpen: Bool, now: UInt64) -> HTTP2ProtocolRule? {
         continuationsInSequence = found.frame.type == .continuation ? continuationsInSequence + 1 : 0
         switch found.frame.type {
         case .continuation: return continuationsInSequence > continuations ? .fieldSectionTooLarge : nil
@@ -64,7 +64,7 @@ struct HTTP2FloodLimit {
 
     private mutating func earn(_ amount: Int) { credit = min(credit + amount, Self.mostCredit) }
 
-    private mutating func spend(_ now: UInt64) -> HTTP2Breach? {
+    private mutating func spend(_ now: UInt64) -> HTTP2ProtocolRule? {
         refill(now)
         credit -= 1
         return credit < 0 ? .tooManyFrames : nil

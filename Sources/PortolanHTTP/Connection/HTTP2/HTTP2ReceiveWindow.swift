@@ -36,11 +36,11 @@ struct HTTP2ReceiveWindow {
         return increment
     }
 
-    /// The same, of a stream whose reader keeps up; doubles the window out of `budget`.
-    mutating func increment(growingWithin budget: inout Int) -> Int? {
+    /// The same, of a stream whose reader keeps up; doubles the window out of `limiter`.
+    mutating func increment(growingWithin limiter: inout Int) -> Int? {
         guard remaining <= size / 2 else { return nil }
-        if size < Self.streamLimit, budget >= size {
-            budget -= size
+        if size < Self.streamLimit, limiter >= size {
+            limiter -= size
             size *= 2
         }
         return increment()

@@ -15,7 +15,7 @@ struct HTTP2RequestHead {
     /// Of the fields as text, as an HTTP/1.1 message would have them.
     private(set) var byteCount = 0
 
-    init(_ request: OutgoingRequest) throws(LoadError) {
+    init(_ request: PreparedRequest) throws(LoadError) {
         block.reserve(entries: request.fields.count + 6, bytes: 512)
         let scheme = String(request.url.scheme)
         let authority = request.fields.first { $0.name.canonicalName == "host" }?.value ?? RequestTarget.hostField(of: request.url)
@@ -86,7 +86,7 @@ struct HTTP2RequestHead {
     }
 
     /// How soon the server should answer this one among others, in RFC 9218's scale from 0 to 7; 3 is what is meant where nothing is said.
-    private static func urgency(of request: OutgoingRequest) -> String? {
+    private static func urgency(of request: PreparedRequest) -> String? {
         guard request.priority != .normal, !request.fields.contains(priorityName) else { return nil }
         return request.priority > .normal ? "u=1" : "u=5"
     }

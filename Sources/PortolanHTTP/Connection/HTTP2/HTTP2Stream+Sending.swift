@@ -6,9 +6,9 @@ import PortolanHTTPSyntax
 
 extension HTTP2Stream {
     func send(_ head: HTTP2RequestHead) {
-        guard let exchange else { return }
-        let hasBody = exchange.outgoing.framing.hasBody && exchange.upload != nil
-        if hasBody { sending = exchange.outgoing.expectsContinue ? .expecting : .body }
+        guard let transaction else { return }
+        let hasBody = transaction.preparedRequest.framing.hasBody && transaction.upload != nil
+        if hasBody { sending = transaction.preparedRequest.expectsContinue ? .expecting : .body }
         guard let number = connection.open(self, head.block, hasBody: hasBody) else { return isNotOpen() }
         didOpen(number)
         sentBytes += Int64(head.byteCount)
@@ -34,7 +34,7 @@ extension HTTP2Stream {
 
     /// Writes the next part of the body into a DATA frame: as much as the server's windows allow, and only when the transport takes it.
     func readBody(into buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
-        guard case .body = sending, !awaitsBody, let upload = exchange?.upload else { return .deferred }
+        guard case .body = sending, !awaitsBody, let upload = transaction?.upload else { return .deferred }
         var count = 0
         while count < buffer.count {
             switch unsafe readNext(of: upload, into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...])) {
@@ -55,7 +55,7 @@ extension HTTP2Stream {
         }
     }
 
-    private func readNext(of upload: Upload, into buffer: UnsafeMutableRawBufferPointer) -> Upload.Piece {
+    private func readNext(of upload: RequestBodyWriter, into buffer: UnsafeMutableRawBufferPointer) -> RequestBodyWriter.Piece {
         guard let loop = connection.transport?.loop else { return .wait }
         awaitsBody = true
         let piece = unsafe upload.next(into: buffer) { [call = StreamCall(self)] in

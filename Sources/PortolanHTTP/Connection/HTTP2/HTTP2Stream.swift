@@ -21,19 +21,19 @@ final class HTTP2Stream {
 
     private enum Ending {
         case complete(trailers: HTTPFields?)
-        case failed(LoadError, RequestFate)
+        case failed(LoadError, RetryEligibility)
     }
 
     let connection: HTTP2Connection
-    private(set) var exchange: (any Exchange)?
+    private(set) var transaction: (any HTTPTransaction)?
     private var place = Place.reserved
     let isReused: Bool
 
-    private var reader: HTTP2AnswerReader
+    private var reader: HTTP2ResponseParser
     private(set) var window = HTTP2ReceiveWindow(HTTP2ReceiveWindow.streamStart)
     private var isPaused = false
     /// Content that came while the exchange was paused: a copy, for the buffer it came in is that of all streams.
-    private var held = KeptBytes()
+    private var held = ByteBuffer()
     /// How the exchange ends when what is held was delivered.
     private var ending: Ending?
 
@@ -45,7 +45,7 @@ final class HTTP2Stream {
     /// Whether nghttp2 has ended the stream; why, the connection reports when nghttp2 may be called again.
     var awaitsReport = false
     var sentBytes: Int64 = 0
-    var timer: LoadAlarm?
+    var timer: ScheduledTimer?
 
     enum Sending {
         case done
@@ -56,11 +56,11 @@ final class HTTP2Stream {
         case abandoned
     }
 
-    init(_ exchange: any Exchange, on connection: HTTP2Connection, isReused: Bool) {
-        self.exchange = exchange
+    init(_ transaction: any HTTPTransaction, on connection: HTTP2Connection, isReused: Bool) {
+        self.transaction = transaction
         self.connection = connection
         self.isReused = isReused
-        reader = HTTP2AnswerReader(exchange.outgoing.method, limits: connection.limits)
+        reader = HTTP2ResponseParser(transaction.preparedRequest.method, limits: connection.limits)
     }
 
     /// While it is open.
@@ -69,8 +69,8 @@ final class HTTP2Stream {
 
 // MARK: From the load
 
-extension HTTP2Stream: ExchangeCarrier {
-    var transport: (any ByteTransport)? { connection.transport }
+extension HTTP2Stream: HTTPStream {
+    var transport: (any ByteConnection)? { connection.transport }
 
     var report: TransferReport {
         var report = connection.base
@@ -81,13 +81,13 @@ extension HTTP2Stream: ExchangeCarrier {
     }
 
     func start() {
-        guard let exchange else { return }
+        guard let transaction else { return }
         let head: HTTP2RequestHead
         do throws(LoadError) {
-            head = try HTTP2RequestHead(exchange.outgoing)
+            head = try HTTP2RequestHead(transaction.preparedRequest)
         } catch {
             leave()
-            return fail(error, fate: .seen)
+            return fail(error, eligibility: .seen)
         }
         send(head)
     }
@@ -103,20 +103,20 @@ extension HTTP2Stream: ExchangeCarrier {
         guard !isPaused else { return }
         switch ending {
         case .complete(let trailers)?: complete(trailers)
-        case .failed(let error, let fate)?: fail(error, fate: fate)
+        case .failed(let error, let eligibility)?: fail(error, eligibility: eligibility)
         case nil: giveWindowBack()
         }
     }
 
     func cancel() {
-        guard exchange != nil else { return }
+        guard transaction != nil else { return }
         drop()
         reset(.cancel)
     }
 
     /// The exchange hears nothing more.
     private func drop() {
-        exchange = nil
+        transaction = nil
         isPaused = false
         held.removeAll()
         ending = nil
@@ -150,20 +150,22 @@ extension HTTP2Stream {
     /// The stream did not come to be.
     func isNotOpen() {
         leave()
-        fail(.passedOver(by: connection.key, .noError), fate: .passedOver(afterOthers: connection.hasAnswered))
+        fail(.notProcessed(by: connection.key, .noError), eligibility: .notProcessed(afterOthers: connection.hasAnswered))
     }
 
     /// nghttp2 drops the request, of which no byte has left.
     func isNotSent(_ error: HTTP2LibraryError) {
         leave()
-        fail(.notSent(to: connection.key, error), fate: error == .notStarted ? .passedOver(afterOthers: connection.hasAnswered) : .seen)
+        fail(
+            .notSent(to: connection.key, error),
+            eligibility: error == .notStarted ? .notProcessed(afterOthers: connection.hasAnswered) : .seen)
     }
 
     /// The body can't be read to its end; nghttp2 has reset the stream.
     func failBody() {
         guard let bodyFailure else { return }
         leave()
-        fail(bodyFailure, fate: .seen)
+        fail(bodyFailure, eligibility: .seen)
     }
 
     /// The server sends no more: its side is over, and with it the stream.
@@ -185,23 +187,23 @@ extension HTTP2Stream {
             return
         }
         let report = report
-        let done = exchange
+        let done = transaction
         drop()
         done?.didEnd(trailers: trailers.flatMap { $0.isEmpty ? nil : $0 }, report: report)
     }
 
-    /// - Parameter fate: what the server says became of the request; `nil` where it says nothing. Once an answer has begun the request was seen, whatever
+    /// - Parameter eligibility: what the server says became of the request; `nil` where it says nothing. Once an answer has begun the request was seen, whatever
     ///   the server says later.
-    func fail(_ error: LoadError, fate: RequestFate? = nil) {
-        let fate = reader.hasBegun ? .seen : fate ?? .unanswered
+    func fail(_ error: LoadError, eligibility: RetryEligibility? = nil) {
+        let eligibility = reader.hasBegun ? .seen : eligibility ?? .unanswered
         guard !isPaused else {
-            ending = .failed(error, fate)
+            ending = .failed(error, eligibility)
             return
         }
         let report = report
-        let failed = exchange
+        let failed = transaction
         drop()
-        failed?.didFail(error, fate: fate, report: report)
+        failed?.didFail(error, eligibility: eligibility, report: report)
     }
 }
 
@@ -219,7 +221,7 @@ extension HTTP2Stream {
         do throws(HTTP2ResponseError) {
             switch try reader.take(section, endsStream: endsStream) {
             case .interim(let head):
-                exchange?.didReceiveInterim(head)
+                transaction?.didReceiveInterim(head)
                 if head.status == 100 { goAhead() }
             case .head(let head, let length):
                 if case .expecting = sending {
@@ -227,7 +229,7 @@ extension HTTP2Stream {
                     sending = .abandoned
                 }
                 if endsStream { serverEnds() }
-                apply(exchange?.didReceive(head, bodyLength: length))
+                apply(transaction?.didReceive(head, bodyLength: length))
                 if endsStream { complete(nil) }
             case .trailers(let fields):
                 serverEnds()
@@ -265,13 +267,13 @@ extension HTTP2Stream {
     }
 
     private func deliver(_ bytes: borrowing RawSpan) {
-        if let exchange { apply(exchange.didLoad(bytes)) }
+        if let transaction { apply(transaction.didLoad(bytes)) }
     }
 
     private func apply(_ flow: Flow?) {
         switch flow {
         case .keepGoing, nil: break
-        case .pause: isPaused = exchange != nil
+        case .pause: isPaused = transaction != nil
         case .stopped:
             drop()
             reset(.cancel)
@@ -281,7 +283,7 @@ extension HTTP2Stream {
     private func isMalformed(_ error: HTTP2ResponseError, _ endsStream: Bool) {
         // Of a stream that both sides have ended nothing more may be said (RFC 9113 §5.1).
         if endsStream, case .done = sending { leave() } else { reset(.protocolError) }
-        fail(error.loadError, fate: .seen)
+        fail(error.loadError, eligibility: .seen)
     }
 
     /// Content arrives before the head of the response.
@@ -293,9 +295,9 @@ extension HTTP2Stream {
     /// The server broke a rule of HTTP/2 that ends the stream.
     ///
     /// - Parameter resets: whether the stream is still to be reset.
-    func isViolated(_ breach: HTTP2Breach, _ code: HTTP2ErrorCode, resets: Bool) {
+    func isViolated(_ breach: HTTP2ProtocolRule, _ code: HTTP2ErrorCode, resets: Bool) {
         leave(resetting: resets ? code : nil)
-        fail(.http2(breach, code, from: connection.key), fate: .seen)
+        fail(.http2(breach, code, from: connection.key), eligibility: .seen)
     }
 
     /// The server ended the stream before its time.
@@ -303,9 +305,9 @@ extension HTTP2Stream {
         leave()
         stopTimer()
         switch code {
-        case .refusedStream: fail(.reset(by: connection.key, code), fate: .refused)
-        case .http11Required: fail(.reset(by: connection.key, code), fate: .needsHTTP1)
-        default: fail(.reset(by: connection.key, code), fate: .seen)
+        case .refusedStream: fail(.reset(by: connection.key, code), eligibility: .refused)
+        case .http11Required: fail(.reset(by: connection.key, code), eligibility: .needsHTTP1)
+        default: fail(.reset(by: connection.key, code), eligibility: .seen)
         }
     }
 

@@ -16,32 +16,32 @@ import PortolanTransport
         case head(Int, fields: [[String]], length: Int64?)
         case data([UInt8])
         case end(trailers: [[String]])
-        case failed(LoadError, Fate)
+        case failed(LoadError, Eligibility)
     }
 
-    /// ``RequestFate``, without what came of other requests.
-    public enum Fate: Equatable {
-        case seen, unanswered, refused, passedOver, needsHTTP1
+    /// ``RetryEligibility``, without what came of other requests.
+    public enum Eligibility: Equatable {
+        case seen, unanswered, refused, notProcessed, needsHTTP1
 
-        fileprivate init(_ fate: RequestFate) {
-            switch fate {
+        fileprivate init(_ eligibility: RetryEligibility) {
+            switch eligibility {
             case .seen: self = .seen
             case .unanswered: self = .unanswered
             case .refused: self = .refused
-            case .passedOver: self = .passedOver
+            case .notProcessed: self = .notProcessed
             case .needsHTTP1: self = .needsHTTP1
             }
         }
     }
 
-    private let loop = InMemoryLoop()
-    private let transport: InMemoryTransport
+    private let loop = InMemoryEventLoop()
+    private let transport: InMemoryByteConnection
     private let connection: HTTP2Connection
     private let configuration: HTTPConfiguration
     private let observe: (Int, Event) -> Flow
-    private var carriers: [any ExchangeCarrier] = []
+    private var carriers: [any HTTPStream] = []
     /// It is never started: a connection without a pool closes when it carries nothing.
-    private var spare: (any ExchangeCarrier)?
+    private var spare: (any HTTPStream)?
 
     /// - Parameter observe: receives what the load with the number, from 0, is called with. Its answer counts for a head and for data.
     public init(_ configuration: HTTPConfiguration, observe: @escaping (Int, Event) -> Flow) {
@@ -49,18 +49,18 @@ import PortolanTransport
         self.observe = observe
         let key = ConnectionKey(isSecure: true, host: "example.org", port: 443, proxy: nil)
         connection = HTTP2Connection(key: key, configuration: configuration, report: TransferReport(networkProtocol: "h2"), trust: nil)
-        transport = InMemoryTransport(on: loop, for: connection)
+        transport = InMemoryByteConnection(on: loop, for: connection)
         connection.join(nil, over: transport)
     }
 
     /// Sends a request, on the next stream.
     public func start(_ request: Request) throws(LoadError) {
-        let exchange = InMemoryExchange(
-            try OutgoingRequest(request, configuration: configuration),
-            upload: try request.body.map { body throws(LoadError) in try Upload(body) }
+        let transaction = InMemoryTransaction(
+            try PreparedRequest(request, configuration: configuration),
+            upload: try request.body.map { body throws(LoadError) in try RequestBodyWriter(body) }
         ) { [observe, number = carriers.count] in observe(number, $0) }
-        if spare == nil { spare = connection.makeCarrier(for: exchange) }
-        let carrier = connection.makeCarrier(for: exchange)
+        if spare == nil { spare = connection.makeCarrier(for: transaction) }
+        let carrier = connection.makeCarrier(for: transaction)
         carriers.append(carrier)
         carrier.start()
         loop.run()
@@ -114,21 +114,21 @@ import PortolanTransport
 }
 
 /// A transport in memory.
-private final class InMemoryTransport: ByteTransport {
-    private let ownLoop: InMemoryLoop
-    private var receiver: (any ByteReceiver)?
+private final class InMemoryByteConnection: ByteConnection {
+    private let ownLoop: InMemoryEventLoop
+    private var receiver: (any ByteConnectionReceiver)?
     private(set) var isOpen = true
     private(set) var output: [UInt8] = []
     var isWritable = true {
         didSet { if isWritable, !oldValue { receiver?.transportIsWritable() } }
     }
 
-    init(on loop: InMemoryLoop, for receiver: any ByteReceiver) {
+    init(on loop: InMemoryEventLoop, for receiver: any ByteConnectionReceiver) {
         ownLoop = loop
         self.receiver = receiver
     }
 
-    var loop: any SerialLoop { ownLoop }
+    var loop: any EventLoop { ownLoop }
     var isWatched: Bool { true }
     var isAlive: Bool { isOpen }
 
@@ -169,13 +169,13 @@ private final class InMemoryTransport: ByteTransport {
     }
 }
 
-private final class InMemoryExchange: Exchange {
-    let outgoing: OutgoingRequest
-    let upload: Upload?
+private final class InMemoryTransaction: HTTPTransaction {
+    let preparedRequest: PreparedRequest
+    let upload: RequestBodyWriter?
     private let observe: (InMemoryHTTP2.Event) -> Flow
 
-    init(_ outgoing: OutgoingRequest, upload: Upload?, observe: @escaping (InMemoryHTTP2.Event) -> Flow) {
-        self.outgoing = outgoing
+    init(_ preparedRequest: PreparedRequest, upload: RequestBodyWriter?, observe: @escaping (InMemoryHTTP2.Event) -> Flow) {
+        self.preparedRequest = preparedRequest
         self.upload = upload
         self.observe = observe
     }
@@ -184,9 +184,11 @@ private final class InMemoryExchange: Exchange {
     func requestIsSent() { _ = observe(.requestIsSent) }
     func didReceiveInterim(_ head: ResponseHead) { _ = observe(.interim(head.status)) }
     func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
-        observe(.head(head.status, fields: ReadResponse.texts(head.fields), length: length))
+        observe(.head(head.status, fields: InMemoryResponse.texts(head.fields), length: length))
     }
     func didLoad(_ bytes: borrowing RawSpan) -> Flow { observe(.data(unsafe bytes.withUnsafeBytes { unsafe Array($0) })) }
-    func didEnd(trailers: HTTPFields?, report: TransferReport) { _ = observe(.end(trailers: trailers.map(ReadResponse.texts) ?? [])) }
-    func didFail(_ error: LoadError, fate: RequestFate, report: TransferReport) { _ = observe(.failed(error, InMemoryHTTP2.Fate(fate))) }
+    func didEnd(trailers: HTTPFields?, report: TransferReport) { _ = observe(.end(trailers: trailers.map(InMemoryResponse.texts) ?? [])) }
+    func didFail(_ error: LoadError, eligibility: RetryEligibility, report: TransferReport) {
+        _ = observe(.failed(error, InMemoryHTTP2.Eligibility(eligibility)))
+    }
 }

@@ -10,15 +10,15 @@ import Testing
 
 /// Which loads ask for another try, and what they have written by then.
 @Suite struct GetLoadRetryTests {
-    /// Loads `x://h/` from a handler that gives `answer`; every setback is worth another try where `retries` says so.
+    /// Loads `x://h/` from a handler that gives `answer`; every retryableFailure is worth another try where `retries` says so.
     private func load(
         _ answer: StubAnswer, into output: RecordingOutput = RecordingOutput(), retries: Bool = true, refusesBadStatus: Bool = false
-    ) throws -> (load: GetLoad, setbacks: [Setback], failure: Failure?) {
+    ) throws -> (load: GetLoad, setbacks: [RetryableFailure], failure: Failure?) {
         var configuration = Loader.Configuration.default
         configuration.handlers = [StubHandler { _ in answer }]
-        let setbacks = Mutex<[Setback]>([])
-        let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { setback, _ in
-            setbacks.withLock { $0.append(setback) }
+        let setbacks = Mutex<[RetryableFailure]>([])
+        let load = GetLoad(output: output, observers: [], includesHead: true, refusesBadStatus: refusesBadStatus) { retryableFailure, _ in
+            setbacks.withLock { $0.append(retryableFailure) }
             return retries ? .wait(.seconds(2)) : .giveUp(reason: "enough")
         }
         let request = try Request("x://h/")
@@ -39,7 +39,7 @@ import Testing
     @Test func aStatusThatMayPassIsNotWritten() throws {
         let output = RecordingOutput()
         let (load, setbacks, failure) = try load(Self.busy(), into: output)
-        #expect(load.retry == GetLoad.Retry(setback: .status(wait: nil), wait: .seconds(2)))
+        #expect(load.retry == GetLoad.Retry(retryableFailure: .status(wait: nil), wait: .seconds(2)))
         #expect(setbacks == [.status(wait: nil)])
         #expect(failure == Failure(.statusRefused, "the answer for 'x://h/' is 503"))
         #expect(output.log == ["abandon"])
@@ -62,7 +62,7 @@ import Testing
         var answer = StubAnswer.text("half")
         answer.announcesLength = false
         answer.failure = LoadError(.timedOut, message: "slow")
-        #expect(try load(answer).load.retry?.setback == .timedOut)
+        #expect(try load(answer).load.retry?.retryableFailure == .timedOut)
         let (load, setbacks, failure) = try load(answer, into: RecordingOutput(canStartAgain: false))
         #expect(load.retry == nil && setbacks == [.timedOut] && failure?.status == .timedOut)
         #expect(load.reasonNotToRetry == "a part of the body was written where it can't be taken back")

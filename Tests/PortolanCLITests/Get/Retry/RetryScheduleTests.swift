@@ -9,10 +9,10 @@ import Testing
 
 @Suite struct RetryScheduleTests {
     /// How long each try waits that there is, in seconds.
-    private func waits(_ schedule: RetrySchedule, after setback: Setback = .timedOut) -> [Double] {
+    private func waits(_ schedule: RetrySchedule, after retryableFailure: RetryableFailure = .timedOut) -> [Double] {
         var schedule = schedule
         var (waits, elapsed) = ([Double](), Duration.zero)
-        while waits.count < 50, case .wait(let wait) = schedule.decide(after: setback, elapsed: elapsed) {
+        while waits.count < 50, case .wait(let wait) = schedule.decide(after: retryableFailure, elapsed: elapsed) {
             waits.append(wait / .seconds(1))
             elapsed += wait
             schedule.begin()
@@ -50,8 +50,8 @@ import Testing
     }
 
     @Test func whyTriesThatAreLeftAreNotUsedIsSaid() {
-        func reason(_ schedule: RetrySchedule, _ setback: Setback) -> String? {
-            if case .giveUp(let reason) = schedule.decide(after: setback, elapsed: .seconds(2)) { reason } else { nil }
+        func reason(_ schedule: RetrySchedule, _ retryableFailure: RetryableFailure) -> String? {
+            if case .giveUp(let reason) = schedule.decide(after: retryableFailure, elapsed: .seconds(2)) { reason } else { nil }
         }
         #expect(
             reason(RetrySchedule(limit: 1), .status(wait: .seconds(3600)))
@@ -83,27 +83,27 @@ import Testing
             ("1 ", nil), ("+1", nil), ("0x10", nil), ("１", nil),
         ] as [(String, Int64?)])
     func retryAfterIsSecondsOrADate(value: String, seconds: Int64?) {
-        #expect(Setback.wait(value, now: Self.now) == seconds.map { .seconds($0) })
+        #expect(RetryableFailure.wait(value, now: Self.now) == seconds.map { .seconds($0) })
     }
 
     @Test(arguments: [200, 206, 301, 400, 401, 404, 408, 416, 429, 500, 501, 502, 503, 504, 505, 599])
     func aStatusMayPass(code: Int) throws {
         let response = Response(url: try URLRecord(parsing: "x://h"), status: .init(code: code), fields: [.retryAfter: "3"])
         let mayPass = [408, 429, 500, 502, 503, 504].contains(code)
-        #expect(Setback(response, now: 0) == (mayPass ? .status(wait: .seconds(3)) : nil))
+        #expect(RetryableFailure(response, now: 0) == (mayPass ? .status(wait: .seconds(3)) : nil))
     }
 
     @Test func anErrorMayPass() {
         for (code, _) in LoadError.Code.published {
-            let expected: Setback? =
+            let expected: RetryableFailure? =
                 switch code {
                 case .timedOut: .timedOut
                 case .nameNotFound, .proxyNotFound: .nameNotFound
                 case .cannotConnect: .refused
                 default: nil
                 }
-            #expect(Setback(LoadError(code, message: "")) == expected)
+            #expect(RetryableFailure(LoadError(code, message: "")) == expected)
         }
-        #expect(Setback(LoadError(.timedOut, domain: "org.example", message: "")) == nil)
+        #expect(RetryableFailure(LoadError(.timedOut, domain: "org.example", message: "")) == nil)
     }
 }

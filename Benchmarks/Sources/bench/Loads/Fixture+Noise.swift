@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension Fixture {
+    /// A file of `size` bytes that look like noise: what it begins with is the same for all sizes, and from 16 MiB on it repeats itself, so that
+    /// peers who are slow may read a shorter one.
+    ///
+    /// - Returns: its name in ``scratch``, such as `1GiB.bin`.
+    func noise(_ size: Int) throws -> String {
+        let name = Self.name(size) + ".bin"
+        _ = try file(name) { path in try Self.writeNoise(size, to: path) }
+        return name
+    }
+
+    /// A size in binary units, as short as it goes.
+    static func name(_ size: Int) -> String {
+        let units = ["B", "KiB", "MiB", "GiB"]
+        var (number, unit) = (size, 0)
+        while number >= 1024, number.isMultiple(of: 1024), unit < units.count - 1 { (number, unit) = (number / 1024, unit + 1) }
+        return "\(number)\(units[unit])"
+    }
+
+    private static func writeNoise(_ size: Int, to path: String) throws {
+        guard FileManager.default.createFile(atPath: path, contents: nil), let file = FileHandle(forWritingAtPath: path) else {
+            throw Missing("\(path) can't be written; name another folder with --scratch")
+        }
+        defer { try? file.close() }
+        var source = TestBytes(seed: 1)
+        let piece = source.noise(min(size, 16 << 20))
+        var rest = size
+        while rest > 0 {
+            try file.write(contentsOf: piece.prefix(rest))
+            rest -= min(rest, piece.count)
+        }
+    }
+}

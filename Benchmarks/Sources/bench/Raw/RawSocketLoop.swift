@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The raw loop "raw" of the rows with HTTP/1.1. One in flight: send(2), then recv(2) on a blocking socket into one buffer of 512 KiB (which is what
+// PortolanHTTP reads into) until the length that the head says is there. Several: the same on as many connections, each served when epoll(7)
+// says that it has something. The tally is taken of each piece where it was read. Over TLS the same with SSL_write_ex(3) and SSL_read_ex(3).
+
+import CTally
+import Glibc
+
+enum RawSocketLoop {
+    static let name = "raw"
+    static let bufferSize = 512 << 10
+
+    static func competitor(_ target: HTTPTarget, times: Int, amount: Int) throws -> Competitor {
+        let (connection, buffer) = (try RawConnection(target), ReceiveBuffer(bufferSize))
+        return Competitor(name, amount: amount) {
+            var tally = bench_tally()
+            for _ in 0..<times {
+                var answer = RawAnswer()
+                try connection.ask()
+                while unsafe try connection.read(&answer, into: buffer.bytes) != true {}
+                tally += answer.tally
+            }
+            return tally
+        }
+    }
+
+    static func competitor(_ target: HTTPTarget, times: Int, inFlight count: Int, amount: Int) throws -> Competitor {
+        guard count > 1 else { return try competitor(target, times: times, amount: amount) }
+        let (poller, buffer) = (try Poller(), ReceiveBuffer(bufferSize))
+        let connections = try (0..<count).map { _ in try RawConnection(target) }
+        for (index, connection) in connections.enumerated() {
+            try connection.stopBlocking()
+            try poller.watch(connection.descriptor, as: UInt64(index))
+        }
+        return Competitor(name, amount: amount) {
+            var (tally, asked, answered) = (bench_tally(), 0, 0)
+            var answers = [RawAnswer](repeating: RawAnswer(), count: count)
+            while asked < min(count, times) {
+                try connections[asked].ask()
+                asked += 1
+            }
+            while answered < times {
+                try poller.wait { index in
+                    let connection = connections[Int(index)]
+                    var isComplete: Bool?
+                    repeat {
+                        unsafe isComplete = try connection.read(&answers[Int(index)], into: buffer.bytes)
+                    } while connection.mayHoldMore && isComplete == false
+                    guard isComplete == true else { return }
+                    tally += answers[Int(index)].tally
+                    answers[Int(index)] = RawAnswer()
+                    answered += 1
+                    guard asked < times else { return }
+                    try connection.ask()
+                    asked += 1
+                }
+            }
+            return tally
+        }
+    }
+}
+
+@safe
+final class ReceiveBuffer: @unchecked Sendable {  // … because a contender's runs come one after the other
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(_ size: Int) { unsafe bytes = .allocate(byteCount: size, alignment: 4096) }
+
+    deinit { unsafe bytes.deallocate() }
+}

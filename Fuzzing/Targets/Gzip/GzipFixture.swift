@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Portolan
+import Synchronization
+
+/// The gzip plugin in a loader of its own, made once: all cases share it.
+struct GzipFixture {
+    let loader: Loader
+    let files: InnerFiles
+    /// How many bytes may come out of a load.
+    let limit: Int
+    /// The loader only knows its handlers.
+    private let plugin: Plugin
+
+    /// The larger one is more than one buffer of the plugin.
+    private static let small = Result { () throws(LoadError) in try GzipFixture(limit: 100) }
+    private static let large = Result { () throws(LoadError) in try GzipFixture(limit: 300_000) }
+
+    static func of(isSmall: Bool) throws(FuzzFinding) -> GzipFixture {
+        do throws(LoadError) {
+            return try (isSmall ? small : large).get()
+        } catch {
+            throw FuzzFinding("the gzip plugin does not load, build it with `make fixtures`: \(error)")
+        }
+    }
+
+    private init(limit: Int) throws(LoadError) {
+        self.limit = limit
+        var configuration = Loader.Configuration.default
+        configuration.timeouts = Timeouts()
+        configuration.logger = SilentLog.logger
+        files = InnerFiles()
+        loader = Loader(configuration: configuration, registry: ProtocolRegistry())
+        plugin = try Plugin(
+            contentsOf: Self.library, configuration: PluginConfiguration(json: #"{"maximumBytes": \#(limit)}"#), logger: SilentLog.logger)
+        for handler in [files] + plugin.handlers as [any ProtocolHandler] { loader.handlers.register(handler) }
+    }
+
+    /// What the environment names: `make fuzz` has an instrumented one. Otherwise that of the tests, found from this file.
+    private static var library: String {
+        if let path = unsafe getenv("FUZZ_GZIP") { return unsafe String(cString: path) }
+        let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
+        return (parts + [".build", "fixtures", "gzip.so"]).joined(separator: "/")
+    }
+}
+
+/// What is behind `inner:` URLs: each loads once.
+final class InnerFiles: ProtocolHandler {
+    let identifier = "org.portolan.inner"
+    let schemes = SchemeSet.only(["inner"])
+    private let files = Mutex((count: 0, waiting: [String: [ScriptedLoad.Event]]()))
+
+    /// - Parameter events: what follows the response.
+    /// - Returns: the URL.
+    func put(_ events: [ScriptedLoad.Event]) -> String {
+        files.withLock { files in
+            files.count += 1
+            let url = "inner:\(files.count)"
+            files.waiting[url] = events
+            return url
+        }
+    }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        let events = files.withLock { $0.waiting.removeValue(forKey: request.url.description) } ?? []
+        return ScriptedLoad([.response(Response(url: request.url))] + events, client: client)
+    }
+}

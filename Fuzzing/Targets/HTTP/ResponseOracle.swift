@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+@_spi(Fuzzing) import PortolanHTTP
+import PortolanHTTPSyntax
+
+/// Reads a response with the parsers of http:. The result must match ``ResponseReference`` for any division into
+/// pieces.
+///
+/// The first byte of the input selects the request's method and the limits; the second selects the division into
+/// pieces.
+enum ResponseOracle {
+    /// - Parameter start: bytes to put before those of the input.
+    static func check(_ input: [UInt8], after start: String = "") throws(FuzzFinding) {
+        var source = ByteSource(input)
+        let mode = source.next()
+        let seed = source.next()
+        let bytes = Array(start.utf8) + source.takeRest()
+        let method = [HTTPRequest.Method.get, .head, .connect, .get][Int(mode & 3)]
+        let limits = mode & 4 == 0 ? HTTPLimits() : small
+        let expected = ResponseReference(bytes, method: method, limits: limits).outcome
+        let whole = outcome([bytes[...]], method, limits)
+        try require(whole == expected, "read whole it is \(whole), and means \(expected)")
+        let single = outcome(bytes.indices.map { bytes[$0...$0] }, method, limits)
+        try require(single == expected, "read byte by byte it is \(single), and means \(expected)")
+        let scattered = outcome(pieces(of: bytes, seed), method, limits)
+        try require(scattered == expected, "read in pieces by \(seed) it is \(scattered), and means \(expected)")
+        // Reads the response after another one that differs in one byte of its head, or not at all.
+        var earlier = bytes
+        if !bytes.isEmpty { earlier[Int(seed) % bytes.count] ^= mode >> 3 }
+        let again = outcome(pieces(of: bytes, ~seed), method, limits, after: earlier)
+        try require(
+            again == expected,
+            "read after \(String(decoding: earlier, as: UTF8.self).debugDescription) it is \(again), and means \(expected)")
+    }
+
+    private static let small: HTTPLimits = {
+        var limits = HTTPLimits()
+        (limits.statusLine, limits.fieldLine, limits.fieldCount, limits.fieldSection) = (24, 40, 4, 100)
+        (limits.interimResponses, limits.chunkExtensions, limits.chunkExtensionsTotal, limits.trailerSection) = (2, 6, 12, 60)
+        return limits
+    }()
+
+    private static func outcome(
+        _ pieces: [ArraySlice<UInt8>], _ method: HTTPRequest.Method, _ limits: HTTPLimits, after earlier: [UInt8] = []
+    ) -> ResponseOutcome {
+        do throws(LoadError) {
+            let read = try InMemoryResponse(pieces, method: method, limits: limits, after: earlier)
+            return .response(
+                ResponseMeaning(
+                    interim: read.interim, status: read.status, fields: read.fields, body: read.body, trailers: read.trailers,
+                    isReusable: read.isReusable, endsAtClose: read.endsAtClose, byteCount: read.byteCount))
+        } catch {
+            return .failure(error.code)
+        }
+    }
+
+    /// Divides the bytes into pieces of pseudorandom lengths, some empty, that depend on the seed.
+    private static func pieces(of bytes: [UInt8], _ seed: UInt8) -> [ArraySlice<UInt8>] {
+        var (pieces, rest, state): ([ArraySlice<UInt8>], ArraySlice<UInt8>, UInt32) = ([], bytes[...], UInt32(seed))
+        while !rest.isEmpty {
+            state = state &* 1_664_525 &+ 1_013_904_223
+            let count = Int(state >> 24) % (Int(seed) / 4 + 2)
+            pieces.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return pieces
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Portolan
+import PortolanConformance
+import PortolanCore
+import PortolanData
+import PortolanFile
+import PortolanJSON
+
+/// A handler that needs no plugin, as a subject of the judge: `data:`, `file:`, `http:` or `https:`, with URLs of which it is known what they yield.
+enum BuiltInTarget: String {
+    case data = "data:"
+    case file = "file:"
+    case http = "http:"
+    case https = "https:"
+
+    /// - Parameters:
+    ///   - loads: a file with a conformance section, in place of what is known here.
+    ///   - folder: where files can be put; it outlives the checks.
+    func target(_ loads: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
+        let section = if let loads { try Self.section(at: loads) } else { try known(in: folder) }
+        return ConformanceTarget(loads: section.loads, handler: makeHandler)
+    }
+
+    private var makeHandler: @Sendable () -> any ProtocolHandler {
+        switch self {
+        case .data: { DataHandler() }
+        case .file: { FileHandler() }
+        case .http, .https:
+            {
+                // Connections that are kept for the next load are none that a load has left.
+                var configuration = HTTPConfiguration()
+                configuration.connections.idleTimeout = .milliseconds(200)
+                return HTTPHandler(configuration: configuration)
+            }
+        }
+    }
+
+    private static func section(at path: String) throws(Failure) -> ConformanceSection {
+        let bytes: [UInt8]
+        do throws(LoadError) {
+            guard let place = LocalPath(path) else { throw LoadError(.notFound, message: "a file's name is not empty") }
+            // More than a manifest may have is an error, which the parser reports.
+            bytes = try RegularFile(at: place).contents(atMost: PluginManifest.sizeLimit + 1)
+        } catch {
+            throw Failure(
+                .usage, "--loads: '\(path)' can't be read: \(error.words); name a file with a conformance section, as manifests have it")
+        }
+        return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: bytes, path: path) }
+    }
+
+    private func known(in folder: RunFolder) throws(Failure) -> ConformanceSection {
+        let text = Array("It is twelve o'clock in Greenwich.\n".utf8)
+        let large = (0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
+        switch self {
+        case .data:
+            // Percent-encoded, 3 bytes for each: half a mebibyte of text in all.
+            let run = String(repeating: "%E2%82%AC", count: 60_000)
+            return try Self.section([
+                load("data:text/plain,It%20is%20twelve%20o'clock%20in%20Greenwich.%0A", text, ["small"], mime: "text/plain"),
+                load(
+                    "data:text/plain;charset=utf-8;base64,SXQgaXMgdHdlbHZlIG8nY2xvY2sgaW4gR3JlZW53aWNoLgo=", text, ["small"],
+                    mime: "text/plain"),
+                load("data:image/png,", [], ["empty"], mime: "image/png"),
+                load("data:,\(run)", Array(String(repeating: "\u{20AC}", count: 60_000).utf8), ["large"], mime: "text/plain"),
+                failing("data:;base64,not%20base64!", "badURL"), failing("data:nocomma", "badURL"),
+            ])
+        case .file:
+            try folder.write(text, to: "clock.txt")
+            try folder.write([], to: "empty.bin")
+            try folder.write(large, to: "large.bin")
+            let root = "file://\(folder.path)"
+            return try Self.section([
+                load("\(root)/clock.txt", text, ["small"], mime: "text/plain"), load("\(root)/empty.bin", [], ["empty"]),
+                load("\(root)/large.bin", large, ["large"]), failing("\(root)/nothing.txt", "notFound"),
+            ])
+        case .http, .https:
+            throw Failure(.usage, "what an '\(rawValue)' URL yields depends on a server: name a file with URLs of one by --loads")
+        }
+    }
+
+    private func load(_ url: String, _ body: [UInt8], _ tags: [String], mime: String? = nil) -> JSONValue {
+        var members: [JSONValue.Member] = [
+            .init(name: "url", value: .string(url)), .init(name: "length", value: .integer(Int64(body.count))),
+            .init(name: "sha256", value: .string(SHA256.hexadecimal(of: body))),
+            .init(name: "tags", value: .array(tags.map(JSONValue.string))),
+        ]
+        if let mime { members.append(.init(name: "mime", value: .string(mime))) }
+        return .object(members)
+    }
+
+    private func failing(_ url: String, _ error: String) -> JSONValue {
+        ["url": .string(url), "error": .string(error), "tags": ["fails"]]
+    }
+
+    private static func section(_ loads: [JSONValue]) throws(Failure) -> ConformanceSection {
+        let value: JSONValue = ["loads": .array(loads)]
+        return try Failure.explaining { () throws(PluginProblem) in try ConformanceSection(parsing: value.bytes, path: "built in") }
+    }
+}
+
+extension RunFolder {
+    fileprivate func write(_ bytes: [UInt8], to name: String) throws(Failure) {
+        guard FileManager.default.createFile(atPath: "\(path)/\(name)", contents: Data(bytes)) else {
+            throw Failure(.writeFailed, "'\(path)/\(name)' can't be written")
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+import PortolanCore
+
+/// A load that continues an earlier one: prepares the request, and decides whether the response fits.
+struct Resume: Equatable, Sendable {
+    /// The number of bytes that exist already.
+    let offset: Int64
+    /// The `If-Range` validator of the resource that the existing bytes belong to; `nil` if unknown.
+    let validator: String?
+    /// Whether the existing bytes are content-coded (`--coded`).
+    var isCoded = false
+
+    /// Requests the missing bytes without a content coding, because an offset in decoded bytes is no offset in coded
+    /// ones.
+    func ask(in request: inout Request) {
+        if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
+        guard offset > 0 else { return }
+        request.fields[.range] = "bytes=\(offset)-"
+        request.fields[.ifRange] = validator
+    }
+
+    enum Verdict: Equatable {
+        /// The body is the missing part, of `count` bytes. The whole has `size` bytes.
+        case append(count: Int64?, size: Int64?)
+        /// The body is the whole resource. It has changed, or it starts with the existing bytes.
+        case startOver
+        /// Nothing is missing. The body is not part of the resource.
+        case complete
+    }
+
+    /// Decides what the body of a response is.
+    ///
+    /// - Throws: ``ExitStatus/badRange`` if the body is not usable.
+    func evaluate(_ response: Response) throws(Failure) -> Verdict {
+        let name = response.url.shortDescription
+        // In protocols without a status, the field alone marks a partial response.
+        let code = response.status?.code ?? (response.fields.contains(.contentRange) ? 206 : 200)
+        let range = response.fields[.contentRange].flatMap(ContentRange.init(parsing:))
+        switch code {
+        case 206 where offset > 0:
+            try refuseCodings(of: response)
+            return try judgePart(range, of: response)
+        case 200..<300 where code != 206:
+            try refuseCodings(of: response)
+            guard offset > 0, validator == nil else { return .startOver }
+            throw Failure(
+                .badRange,
+                "\(name) came from its start, and not from byte \(offset): the server does not send parts of it; load it without -C")
+        case 416 where offset > 0 && range?.size == offset: return .complete
+        case 416:
+            let size = range?.size.map { ", it has \($0)" } ?? ""
+            throw Failure(
+                .badRange, "\(name) has no bytes from \(offset) on\(size): what is there is no part of it; load it without -C")
+        default:
+            throw Failure(
+                .statusRefused, "\(name) cannot be continued: the answer is \(response.status?.line ?? "a part that was not asked for")")
+        }
+    }
+
+    /// Rejects content codings: coded bytes cannot follow decoded ones, and a part of them cannot be decoded alone (RFC
+    /// 9110 §14.2).
+    private func refuseCodings(of response: Response) throws(Failure) {
+        let codings = response.remainingContentCodings
+        guard !isCoded, !codings.isEmpty else { return }
+        throw Failure(
+            .badRange,
+            "\(response.url.shortDescription) came coded (\(QuotedText(codings.joined(separator: ", ")))), though it was asked for as it is; "
+                + "load it without -C, or from its start on with --coded")
+    }
+
+    private func judgePart(_ range: ContentRange?, of response: Response) throws(Failure) -> Verdict {
+        let name = response.url.shortDescription
+        guard let range, let bytes = range.bytes, bytes.lowerBound == offset else {
+            throw Failure(
+                .badRange, "the part that came of \(name) does not begin at byte \(offset), where -C wants to go on; load it without -C")
+        }
+        if let validator, validator.hasPrefix("\""), let tag = response.fields[.eTag], tag != validator {
+            throw Failure(.badRange, "\(name) has changed since its first part was loaded; load it without -C")
+        }
+        return .append(count: bytes.upperBound - bytes.lowerBound + 1, size: range.size)
+    }
+
+    /// Returns a strong validator of the response's content: a strong entity tag, otherwise a date that counts as
+    /// strong.
+    ///
+    /// RFC 9110 §8.8.1, §8.8.2.2, §13.1.5
+    static func validator(of response: Response) -> String? {
+        if let tag = response.fields[.eTag] { return tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.utf8.count >= 2 ? tag : nil }
+        guard let text = response.fields[.lastModified], let modified = HTTPDate(parsing: text, now: 0) else { return nil }
+        // The content may change again within the second of its last change, and the two dates may come from different
+        // clocks.
+        guard let date = response.fields[.date] else { return response.status == nil ? text : nil }
+        guard let sent = HTTPDate(parsing: date, now: 0), sent.secondsSince1970 - modified.secondsSince1970 >= 60 else { return nil }
+        return text
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import HTTPTypes
+import Portolan
+
+/// The offset at which `-C` resumes.
+enum ResumePoint: ExpressibleByArgument, Equatable {
+    /// `-`: the end of the existing file.
+    case endOfFile
+    case byte(Int64)
+
+    init?(argument: String) {
+        if argument == "-" {
+            self = .endOfFile
+        } else if let offset = Int64(argument), offset >= 0 {
+            self = .byte(offset)
+        } else {
+            return nil
+        }
+    }
+
+    /// Describes what the file already contains.
+    ///
+    /// - Parameter isCoded: whether the file contains content-coded bytes.
+    func resume(of place: ResumedFile.Place, isCoded: Bool) throws(Failure) -> Resume {
+        let path = place.path
+        let (size, validator): (Int64, String?)
+        do throws(SystemError) {
+            (size, validator) = try Self.contents(of: place)
+        } catch {
+            throw Failure(.writeFailed, "cannot read '\(path)': \(error)")
+        }
+        if case .byte(let offset) = self, offset != size {
+            throw Failure(.writeFailed, "'\(path)' has \(size) bytes, so that byte \(offset) is not the next one; write '-C -'")
+        }
+        return Resume(offset: size, validator: validator, isCoded: isCoded)
+    }
+
+    private static func contents(of place: ResumedFile.Place) throws(SystemError) -> (size: Int64, validator: String?) {
+        guard FileSystem.kind(at: place.path) != nil else { return (0, nil) }
+        let file = try FileSystem.openForReading(place.path, followsLinks: place.followsLinks)
+        let (size, validator) = (FileSystem.size(of: file), FileSystem.attribute(FileSystem.continuationAttribute, of: file))
+        try file.close()
+        guard let size else { throw .notRegularFile }
+        // Another program may have written the attribute, with any content.
+        return (size, validator.flatMap { HTTPField.isValidValue($0) ? $0 : nil })
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Portolan
+import Synchronization
+
+/// Appends a body to the file of an earlier load. If this load breaks off too, its bytes stay in the file.
+///
+/// Until the file is complete, an extended attribute stores the validator of the resource (``Resume/validator(of:)``).
+/// On a file system without extended attributes, the load cannot detect that another resource of the same or a greater
+/// length replaced the first.
+final class ResumedFile: BodyOutput {
+    private enum State {
+        case waiting
+        case open(Descriptor, left: Int64?, size: Int64?)
+        /// Ignores the body.
+        case complete
+    }
+
+    /// The place of a file to resume or to create.
+    struct Place: Equatable {
+        let path: String
+        let followsLinks: Bool
+
+        /// A path from the user.
+        static func path(_ path: String) -> Place { Place(path: path, followsLinks: true) }
+
+        /// A name from a URL: a regular file in the current folder, or none yet. Symbolic links are rejected, because
+        /// they could lead out of the folder.
+        static func named(_ name: String) throws(Failure) -> Place {
+            let kind = FileSystem.isLink(name) ? "a symbolic link" : FileSystem.kind(at: name)?.otherThanRegular
+            guard let kind else { return Place(path: name, followsLinks: false) }
+            throw Failure(.writeFailed, "'\(name)' is \(kind), and -O goes on with a regular file alone; name one with -o")
+        }
+    }
+
+    private let place: Place
+    private var path: String { place.path }
+    private let resume: Resume
+    private let state = Mutex(State.waiting)
+
+    init(_ place: Place, _ resume: Resume) {
+        self.place = place
+        self.resume = resume
+    }
+
+    var canStartAgain: Bool { true }
+
+    func begin(_ response: Response) throws(Failure) {
+        guard state.withLock({ if case .waiting = $0 { true } else { false } }) else { return }
+        switch try resume.evaluate(response) {
+        case .complete: state.withLock { $0 = .complete }
+        case .append(let count, let size):
+            let file = try open()
+            state.withLock { $0 = .open(file, left: count, size: size) }
+        case .startOver:
+            let file = try open()
+            do throws(SystemError) {
+                try FileSystem.truncate(file)
+                try FileSystem.setAttribute(FileSystem.continuationAttribute, of: file, to: Resume.validator(of: response))
+            } catch {
+                throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
+            }
+            state.withLock { $0 = .open(file, left: nil, size: nil) }
+        }
+    }
+
+    private func open() throws(Failure) -> Descriptor {
+        let file: Descriptor
+        do throws(SystemError) {
+            file = try FileSystem.openForAppending(path, followsLinks: place.followsLinks)
+        } catch {
+            throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
+        }
+        guard FileSystem.size(of: file) == resume.offset else {
+            throw Failure(.writeFailed, "'\(path)' has been changed by somebody else; try again")
+        }
+        return file
+    }
+
+    func write(_ bytes: borrowing RawSpan) throws(Failure) {
+        let count = Int64(bytes.byteCount)
+        let (file, isTooMuch) = state.withLock { state -> (Descriptor?, Bool) in
+            guard case .open(let file, let left, let size) = state else { return (nil, false) }
+            guard let left else { return (file, false) }
+            state = .open(file, left: left - count, size: size)
+            return (file, left < count)
+        }
+        guard !isTooMuch else { throw Failure(.badResponse, "more bytes came for '\(path)' than the answer's Content-Range announced") }
+        guard let file else { return }
+        do throws(SystemError) {
+            try file.write(all: bytes)
+        } catch {
+            throw Failure(.writeFailed, "writing '\(path)' failed: \(error)")
+        }
+    }
+
+    func complete() throws(Failure) {
+        guard case .open(let file, let left, let size) = state.withLock({ $0 }) else { return }
+        state.withLock { $0 = .waiting }
+        let written = FileSystem.size(of: file)
+        if (left ?? 0) > 0 || (size ?? written) != written {
+            throw Failure(
+                .truncated,
+                "'\(path)' has \(written ?? 0) bytes\(size.map { " of \($0)" } ?? "") now, and the server sent no more; try again")
+        }
+        do throws(SystemError) {
+            try FileSystem.setAttribute(FileSystem.continuationAttribute, of: file, to: nil)
+            try file.close()
+        } catch {
+            throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
+        }
+    }
+
+    /// Does nothing. The received bytes stay, so that another load can resume. The descriptor stays open until the
+    /// program ends, because a write may still block on it.
+    func abandon() {}
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Portolan
+import PortolanCore
+import PortolanJSON
+
+/// A URL that is loaded to see what a plugin makes of it.
+struct WatchRun {
+    private let request: Request
+    /// What is not there by then is not waited for: a plugin that hangs is to be mended.
+    private static let timeLimit = Duration.seconds(30)
+
+    init(_ request: Request) {
+        var request = request
+        request.timeouts.total = Self.timeLimit
+        self.request = request
+    }
+
+    /// What came of it.
+    struct WatchRunResult {
+        let url: String
+        let milliseconds: Int64
+        let outcome: Result<(Data, Response), LoadError>
+    }
+
+    func result(on loader: Loader) -> WatchRunResult {
+        let start = MonotonicTime.now
+        let outcome: Result<(Data, Response), LoadError>
+        do throws(LoadError) {
+            outcome = .success(try loader.waitForData(for: request))
+        } catch {
+            outcome = .failure(error)
+        }
+        let time = (MonotonicTime.now - start).nanoseconds / 1_000_000
+        return WatchRunResult(url: String(request.url.withoutCredentials[.beforeFragment]), milliseconds: time, outcome: outcome)
+    }
+}
+
+extension WatchRun.WatchRunResult {
+    private static let bodyLimit = 4096
+
+    /// A line of what came, and the body, if it is text: its first 4 KiB, each of its lines fit for a terminal.
+    var text: String {
+        switch outcome {
+        case .failure(let error): return PlainText.line("\(url): \(error.name): \(error.words)") + "\n"
+        case .success(let (body, response)):
+            let status = response.status.map { "\($0.code) " } ?? ""
+            let type = response.mimeType?.description ?? "of no type"
+            let head = "\(url): \(status)\(type), \(body.count) byte\(body.count == 1 ? "" : "s") in \(milliseconds) ms"
+            var lines = [head]
+            if let shown = Self.shown(body) {
+                lines += shown.split(separator: "\n").map { "    \($0)" }
+                if body.count > Self.bodyLimit { lines.append("    … and \(body.count - Self.bodyLimit) bytes more") }
+            }
+            return lines.map { PlainText.line($0) + "\n" }.joined()
+        }
+    }
+
+    /// `nil` for what is no text. A character that is cut in two at the limit is left out.
+    private static func shown(_ body: Data) -> String? {
+        let start = body.prefix(bodyLimit)
+        for length in stride(from: start.count, through: max(0, start.count - (body.count > bodyLimit ? 3 : 0)), by: -1) {
+            if let text = String(validating: start.prefix(length), as: UTF8.self) { return text }
+        }
+        return nil
+    }
+
+    var json: JSONValue {
+        var error = JSONValue.null
+        var (status, mime, length, text, base64) = (JSONValue.null, JSONValue.null, JSONValue.null, JSONValue.null, JSONValue.null)
+        switch outcome {
+        case .failure(let failure): error = ["code": .string(failure.name), "message": .string(failure.words)]
+        case .success(let (body, response)):
+            status = .count(response.status?.code)
+            mime = .text(response.mimeType?.description)
+            length = .count(body.count)
+            if let whole = String(validating: body, as: UTF8.self) {
+                text = .string(whole)
+            } else {
+                base64 = .string(body.base64EncodedString())
+            }
+        }
+        return [
+            "event": "loaded", "url": .string(url), "status": status, "mime": mime, "length": length, "body": text, "bodyBase64": base64,
+            "milliseconds": .count(Int(milliseconds)), "error": error,
+        ]
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import Synchronization
+
+/// What the judge's side of an instance works with.
+struct InstanceContext: Sendable {
+    let callLog: CallLog
+    let inner: InnerLoads
+    /// Where the judge's own temporary files go.
+    var folder = FileManager.default.temporaryDirectory.path
+    /// Whether a keeper sees what processes the check leaves.
+    var isSupervised = false
+    let open = OpenCount()
+    let changes = ConstViolations()
+}
+
+/// The const arguments that a plugin has written to.
+final class ConstViolations: Sendable {
+    private let list = Mutex<[String]>([])
+
+    func note(_ what: String) { list.withLock { if !$0.contains(what) { $0.append(what) } } }
+    var all: [String] { list.withLock(\.self) }
+}
+
+/// How many instances and loads of a plugin were begun and not yet ended.
+final class OpenCount: Sendable {
+    private let count = Atomic(0)
+
+    func begin() { count.add(1, ordering: .relaxed) }
+    func end() { count.subtract(1, ordering: .relaxed) }
+    var isZero: Bool { count.load(ordering: .relaxed) <= 0 }
+}
+
+/// What loads that lie in others come to.
+///
+/// Each that sends no body is loaded once: what the loader takes for it, threads and time, is the judge's own and not the plugin's, and shows in
+/// no later count.
+final class InnerLoads: Sendable {
+    typealias Outcome = Result<(Data, Response), LoadError>
+
+    private let makeLoader: @Sendable () -> Loader
+    private let state = Mutex(State())
+
+    private struct State {
+        /// Made when it is first needed: it may have threads.
+        var loader: Loader?
+        var known: [RequestKey: Known] = [:]
+    }
+
+    private struct RequestKey: Hashable {
+        let url: URLRecord
+        let method: HTTPRequest.Method
+        let fields: HTTPFields
+    }
+
+    private enum Known {
+        case loading([@Sendable (Outcome) -> Void])
+        case ended(Outcome)
+    }
+
+    init(_ makeLoader: @escaping @Sendable () -> Loader) {
+        self.makeLoader = makeLoader
+    }
+
+    /// Made outside of the lock, as it opens plugins; of two that are made at once one goes.
+    private var sharedLoader: Loader {
+        if let loader = state.withLock(\.loader) { return loader }
+        let made = makeLoader()
+        return state.withLock { state in
+            let loader = state.loader ?? made
+            state.loader = loader
+            return loader
+        }
+    }
+
+    /// Calls `end` with what `request` comes to, here or later.
+    func load(_ request: Request, _ end: @escaping @Sendable (Outcome) -> Void) {
+        let key = request.body == nil ? RequestKey(url: request.url, method: request.method, fields: request.fields) : nil
+        let (mustLoad, known) = state.withLock { state -> (Bool, Outcome?) in
+            if let key, let known = state.known[key] {
+                switch known {
+                case .ended(let outcome): return (false, outcome)
+                case .loading(let waiting):
+                    state.known[key] = .loading(waiting + [end])
+                    return (false, nil)
+                }
+            }
+            if let key { state.known[key] = .loading([end]) }
+            return (true, nil)
+        }
+        if let known { return end(known) }
+        guard mustLoad else { return }
+        sharedLoader.load(request, on: .immediate) { [self] outcome in
+            guard let key else { return end(outcome) }
+            let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
+                guard case .loading(let waiting)? = state.known.updateValue(.ended(outcome), forKey: key) else { return [] }
+                return waiting
+            }
+            for end in waiting { end(outcome) }
+        }
+    }
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The client that a plugin's load is lent: it writes down each call with its thread, and answers by its script. It forgives everything, so that
+/// one breach does not hide another.
+@safe
+final class ProbeClient: @unchecked Sendable {  // … because all that changes is behind the monitor
+    let script: ClientScript
+    let table: GuardedTable<portolan_client>
+    private let callLog: CallLog
+    /// What the load's own side of the judge does when the load calls `wake`, or is to be resumed.
+    let state = ConditionLock(State())
+
+    struct State {
+        var calls: [RecordedCall] = []
+        var body: [UInt8] = []
+        /// How many bytes came, also those that are not kept.
+        var bodyLength: Int64 = 0
+        /// How many events there were.
+        var eventCount = 0
+        var challengeCount = 0
+        var bodyPiece = 0
+        /// How many bytes of an endless body were given.
+        var bodyGiven: Int64 = 0
+        var bodyOffset = 0
+        /// How often a slow body has said WAIT since its last piece, and whether it has said that the next is there.
+        var bodyWaits = 0
+        var isBodyReady = false
+        var pauseCount = 0
+        /// It has asked for what never comes.
+        var isWaiting = false
+        var running = 0
+        /// The function of the load that each thread is in.
+        var functions: [Int32: LoadFunction] = [:]
+        var isStopped = false
+        var hasEnded = false
+        var stage = RecordedCall.Stage.made
+        /// The last answer to a challenge, lent until the next call.
+        var lentAnswer: AnswerImage?
+        var oldAnswers: [AnswerImage] = []
+        /// Turns that the load has coming, oldest first.
+        var turns: [Turn] = []
+        /// Inner loads that were opened; they live as long as the client.
+        var nested: [ProbedNestedLoad] = []
+        /// Time that each thread has spent in the client.
+        var timeInside: [Int32: Duration] = [:]
+    }
+
+    /// What the load has watched.
+    let watches: ProbedWatches
+
+    enum Turn: Hashable, Sendable {
+        case resume, woken, answered, stop
+        /// Something that is watched is ready.
+        case ready
+    }
+
+    /// No body is kept beyond this.
+    private static let largestBody = 1 << 28
+
+    /// What the load is for, so that an inner one differs from it.
+    let request: Request
+    private let instanceContext: InstanceContext
+    /// What loads inside of this one go through.
+    var inner: InnerLoads { instanceContext.inner }
+    private let isBlocking: Bool
+
+    init(_ script: ClientScript, for request: Request, of handler: ProbedHandler) throws(CheckSkipped) {
+        (self.script, self.request, instanceContext) = (script, request, handler.instance.instanceContext)
+        (isBlocking, callLog) = (handler.description.isBlocking, handler.instance.callLog)
+        table = try GuardedTable(handler.instance.argumentMemory, portolan_client(ofRunner: ()))
+        watches = ProbedWatches(isBlocking: handler.description.isBlocking, refusesAll: script.refusesWatches) { [state] in
+            state.withLockBroadcasting { if !$0.turns.contains(.ready) { $0.turns.append(.ready) } }
+        }
+        table.serve(self)
+    }
+
+    static func at(_ pointer: UnsafeMutablePointer<portolan_client>) -> ProbeClient {
+        unsafe GuardedTable.object(of: pointer, as: ProbeClient.self)
+    }
+
+    // MARK: Calls of the plugin's
+
+    /// Writes a call down and answers it.
+    ///
+    /// - Parameter answer: what to say, unless the load is over for the caller.
+    func take(_ call: ClientCall, _ answer: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
+        let thread = portolan_thread_number()
+        let start = MonotonicTime.now
+        // Each call but those that any thread makes ends what was lent in the one before.
+        if script.takesAnswersAway, isBlocking, !call.isForAnyThread { state.withLock(\.lentAnswer)?.poison() }
+        // Each event has a number of its own, also one that breaks in on another: what is done at one is done once.
+        let (index, overlaps) = state.withLock { state in
+            defer { if call.isEvent { state.eventCount += 1 } }
+            // What may come from any thread breaks in on nothing.
+            guard !call.isForAnyThread else { return (state.eventCount, 0) }
+            state.running += 1
+            return (state.eventCount, state.running - 1)
+        }
+        callLog.note(call.function, thread: thread)
+        if call.isEvent { script.whileDelivering?(index, call) }
+        let flow = state.withLockBroadcasting { state in
+            if call.isEvent, let stop = script.stopsAt, index >= stop { state.isStopped = true }
+            let flow = state.isStopped ? PORTOLAN_STOPPED : answer(&state) ?? PORTOLAN_CONTINUE
+            if !script.isTerse || !call.isOfBody {
+                state.calls.append(
+                    RecordedCall(
+                        call: call, answer: Int64(flow.rawValue), thread: thread, within: state.functions[thread], overlaps: overlaps,
+                        stage: state.stage))
+            }
+            if !call.isForAnyThread { state.running -= 1 }
+            state.timeInside[thread, default: .zero] += MonotonicTime.now - start
+            note(call, flow, &state)
+            return flow
+        }
+        if flow == PORTOLAN_STOPPED || call.isEnd, state.withLock(\.isStopped) { watches.giveUp() }
+        return flow
+    }
+
+    /// What a call does to the life of the load.
+    private func note(_ call: ClientCall, _ flow: portolan_flow, _ state: inout State) {
+        switch call {
+        case .finish, .failure: state.hasEnded = true
+        case .redirect: if script.takesRedirects, flow == PORTOLAN_STOPPED { state.hasEnded = true }
+        default: break
+        }
+        if state.hasEnded { (state.isStopped, state.stage) = (true, max(state.stage, .ended)) }
+        if flow == PORTOLAN_STOPPED, state.stage < .stopped { state.stage = .stopped }
+        if flow == PORTOLAN_PAUSE, state.stage < .paused {
+            state.stage = .paused
+            if script.pauseTime != nil { state.turns.append(.resume) }
+        }
+    }
+
+    /// The answer to a delivery that may be paused.
+    func delivery(_ call: ClientCall) -> portolan_flow {
+        if isBlocking { waitInPause(call) }
+        return take(call) { [script, isBlocking] state in
+            if isBlocking { return nil }
+            if script.pauses(call, after: state.pauseCount) {
+                state.pauseCount += 1
+                return PORTOLAN_PAUSE
+            }
+            if script.resumesUnasked { state.turns.append(.resume) }
+            return nil
+        }
+    }
+
+    /// In a delivery of a blocking load, which returns when its pause is over, or when it is stopped.
+    private func waitInPause(_ call: ClientCall) {
+        let time = state.withLockBroadcasting { state -> Duration? in
+            guard script.pauses(call, after: state.pauseCount), !state.isStopped else { return .zero }
+            state.pauseCount += 1
+            guard script.pauseTime.map({ $0 > .zero && state.pauseCount <= ClientScript.longPauses }) ?? true else { return .zero }
+            state.isWaiting = true
+            return script.pauseTime
+        }
+        if time == .zero { return }
+        if let time {
+            state.wait(atMost: time) { $0.isStopped ? () : nil }
+        } else {
+            state.wait { $0.isStopped ? () : nil }
+        }
+        state.withLock { $0.isWaiting = false }
+    }
+
+    func redirect(_ call: ClientCall) -> portolan_flow {
+        let isLater = script.decision == .later
+        if isLater, isBlocking { Polling.watch(.milliseconds(30)) }
+        return take(call) { [script, isBlocking] state in
+            guard isLater, !isBlocking else { return script.takesRedirects ? PORTOLAN_STOPPED : nil }
+            if script.takesRedirects {
+                state.isStopped = true
+                state.turns.append(.stop)
+            }
+            return PORTOLAN_PAUSE
+        }
+    }
+
+    func data(_ bytes: UnsafeRawPointer?, _ count: Int) -> portolan_flow {
+        let (thread, start) = (portolan_thread_number(), MonotonicTime.now)
+        let before = timeInside(thread)
+        defer { state.withLock { $0.timeInside[thread] = before + (MonotonicTime.now - start) } }
+        let isReadable = unsafe count >= 0 && ReadableMemory.contains(bytes, count)
+        // What comes when nothing may is another rule's, and no part of the body.
+        let isTold = state.withLock { $0.stage >= .started && $0.stage < .ended && $0.functions[thread] != .destroy }
+        let first = unsafe isReadable && !script.isTerse ? Array(UnsafeRawBufferPointer(start: bytes, count: count)) : []
+        let flow = delivery(.data(count: count, isReadable: isReadable, changed: false))
+        let changed = unsafe isReadable && !script.isTerse && bytes.map { unsafe memcmp($0, first, count) != 0 } ?? false
+        state.withLock { state in
+            if isTold { state.bodyLength += Int64(max(0, count)) }
+            if isTold, state.body.count + first.count <= Self.largestBody { state.body += first }
+            guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
+            let old = state.calls[last]
+            state.calls[last] = RecordedCall(
+                call: .data(count: count, isReadable: true, changed: true), answer: old.answer, thread: old.thread, within: old.within,
+                overlaps: old.overlaps, stage: old.stage)
+        }
+        return flow
+    }
+
+    func readBody(_ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
+        if script.bodySource == .silent { waitForStop() }
+        if case .endless(let length) = script.bodySource { return unsafe readEndlessBody(length, buffer, capacity) }
+        let bytes: [UInt8]? = state.withLock { state in
+            guard !state.isStopped else { return [] }
+            if mustWait(&state) { return nil }
+            if case .failing(state.bodyPiece) = script.bodySource { state.isStopped = true }
+            guard !state.isStopped, state.bodyPiece < script.body.count else { return [] }
+            let piece = script.body[state.bodyPiece][state.bodyOffset...].prefix(max(0, capacity))
+            state.bodyOffset += piece.count
+            if state.bodyOffset == script.body[state.bodyPiece].count { (state.bodyPiece, state.bodyOffset) = (state.bodyPiece + 1, 0) }
+            return Array(piece)
+        }
+        guard let bytes else {
+            let flow = take(.readBody(Int64(PORTOLAN_WAIT.rawValue)))
+            return Int64(flow == PORTOLAN_STOPPED ? flow.rawValue : PORTOLAN_WAIT.rawValue)
+        }
+        unsafe buffer?.copyMemory(from: bytes, byteCount: bytes.count)
+        if script.readTime > .zero { Polling.watch(script.readTime) }
+        let flow = take(.readBody(Int64(bytes.count)))
+        return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
+    }
+
+    private func readEndlessBody(_ length: Int64, _ buffer: UnsafeMutableRawPointer?, _ capacity: Int) -> Int64 {
+        let count = state.withLock { state in
+            let count = min(Int64(clamping: max(0, min(capacity, 1 << 20))), length - state.bodyGiven)
+            state.bodyGiven += count
+            return count
+        }
+        if count > 0, let buffer = unsafe buffer { unsafe memset(buffer, 0, Int(count)) }
+        let flow = take(.readBody(count))
+        return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : count
+    }
+
+    /// In a call for which there will be nothing: a blocking load waits in it until it is stopped.
+    private func waitForStop() {
+        state.withLockBroadcasting { $0.isWaiting = true }
+        if isBlocking { state.wait { $0.isStopped ? () : nil } }
+    }
+
+    /// Whether an event-driven load is told to wait for the next piece. One that asks in a circle gets it in the end, so that the circle does.
+    private func mustWait(_ state: inout State) -> Bool {
+        guard !isBlocking else { return false }
+        switch script.bodySource {
+        case .ready, .failing, .endless: return false
+        case .silent:
+            state.bodyWaits += 1
+            return state.bodyWaits <= Self.largestBodyWaits
+        case .slow:
+            if state.isBodyReady || state.bodyWaits >= Self.largestBodyWaits {
+                (state.isBodyReady, state.bodyWaits) = (false, 0)
+                return false
+            }
+            state.bodyWaits += 1
+            if !state.turns.contains(.woken) { state.turns.append(.woken) }
+            return true
+        }
+    }
+
+    private static let largestBodyWaits = 1000
+
+    func rewindBody() -> Int32 {
+        let flow = take(.rewind) { state in
+            (state.bodyPiece, state.bodyOffset, state.bodyGiven) = (0, 0, 0)
+            return nil
+        }
+        return flow == PORTOLAN_STOPPED ? flow.rawValue : 1
+    }
+
+    func challenge(
+        _ challenge: ReadStruct<ReadChallenge>, _ place: UnsafeMutablePointer<UnsafePointer<portolan_answer>?>?
+    ) -> portolan_flow {
+        if script.decision == .never { waitForStop() }
+        let isAnsweredLater = unsafe !isBlocking && (script.decision != .atOnce || place == nil)
+        let flow = take(.challenge(challenge)) { [script] state in
+            // Kept for a while, as a plugin that breaks the contract may still look at it.
+            if let old = state.lentAnswer { state.oldAnswers = state.oldAnswers.suffix(7) + [old] }
+            // `try?` because without memory there is no answer: the load is over then.
+            state.lentAnswer = try? AnswerImage(script.answer(state.challengeCount))
+            guard state.lentAnswer != nil else {
+                state.isStopped = true
+                return PORTOLAN_STOPPED
+            }
+            state.challengeCount += 1
+            if isAnsweredLater, script.resumesUnasked { state.turns.append(.resume) }
+            if isAnsweredLater, script.decision != .never { state.turns.append(.answered) }
+            return isAnsweredLater ? PORTOLAN_WAIT : nil
+        }
+        guard flow == PORTOLAN_CONTINUE else { return flow }
+        if script.decision == .later { Polling.watch(.milliseconds(30)) }
+        unsafe place?.pointee = state.withLock { unsafe $0.lentAnswer?.pointer }
+        return flow
+    }
+
+    /// Opens an inner load, which lives as long as the client.
+    func openNested(_ change: ReadStruct<ReadChange>) -> ProbedNestedLoad {
+        callLog.note("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number())
+        let nested = ProbedNestedLoad(change, of: self, isBlocking: isBlocking, by: instanceContext.inner)
+        state.withLockBroadcasting { $0.nested.append(nested) }
+        return nested
+    }
+
+    func wake() {
+        _ = take(.wake) { state in
+            if !state.turns.contains(.woken) { state.turns.append(.woken) }
+            return nil
+        }
+    }
+
+    /// How long `thread` has been in the client so far.
+    func timeInside(_ thread: Int32) -> Duration { state.withLock { $0.timeInside[thread] ?? .zero } }
+
+    func isStopped() -> Int32 {
+        take(.isStopped) == PORTOLAN_STOPPED ? 1 : 0
+    }
+
+    // MARK: Calls of the judge's
+
+    /// Waits until the load is paused or waits for what never comes: in its call where it blocks, else once the turn in which it was told has returned.
+    ///
+    /// - Returns: `false` where it ended before that, `nil` where neither came.
+    func waitUntilHeld(atMost limit: Duration) -> Bool? {
+        state.wait(atMost: limit) { [isBlocking] state in
+            if state.isWaiting, isBlocking { return true }
+            if (state.isWaiting || state.stage == .paused) && state.functions.isEmpty { return true }
+            return state.hasEnded ? false : nil
+        }
+    }
+
+    /// Runs `body`, a call of the plugin's `function`, on this thread.
+    func entering<Result>(_ function: LoadFunction, url: URLRecord? = nil, _ body: () -> Result) -> Result {
+        let thread = portolan_thread_number()
+        let outer = state.withLock { state in
+            defer { state.functions[thread] = function }
+            return state.functions[thread]
+        }
+        let result = callLog.entering(function.rawValue, url: url, thread: thread, body)
+        state.withLockBroadcasting { $0.functions[thread] = outer }
+        return result
+    }
+}
+
+/// An answer to a challenge, as a plugin is lent it.
+@safe
+final class AnswerImage: @unchecked Sendable {  // … because it does not change until it is taken away
+    private let pages: ReadOnlyPages<portolan_answer>
+    var pointer: UnsafePointer<portolan_answer> { unsafe pages.pointer }
+
+    /// - Throws: where no memory can be mapped.
+    init(_ answer: ClientScript.ChallengeAnswer) throws(CheckSkipped) {
+        unsafe pages = try unsafe ReadOnlyPages { arena in
+            var image = unsafe portolan_answer()
+            unsafe image.size = UInt32(MemoryLayout<portolan_answer>.size)
+            switch answer {
+            case .use(let user, let password):
+                unsafe image.disposition = PORTOLAN_USE
+                unsafe image.user = arena.string(user)
+                unsafe image.password = arena.string(password)
+            case .without: unsafe image.disposition = PORTOLAN_WITHOUT
+            case .byDefault: unsafe image.disposition = PORTOLAN_DEFAULT
+            case .rejectSpace: unsafe image.disposition = PORTOLAN_REJECT_SPACE
+            case .cancel: unsafe image.disposition = PORTOLAN_CANCEL
+            }
+            return unsafe image
+        }
+    }
+
+    /// From now on nobody can look at it.
+    func poison() { unsafe pages.poison() }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A handler of an instance, asked as the host asks it.
+struct ProbedHandler: Sendable {
+    let instance: ProbedInstance
+    let description: DescribedHandler
+
+    /// - Parameter poisoning: whether the request's memory is taken away, and not just given back, when the question has returned.
+    func canInit(_ request: Request, poisoning: Bool = false) throws(CheckSkipped) -> Bool {
+        let image = try RequestImage(request, instance.argumentMemory)
+        defer {
+            if poisoning { image.poison() }
+            instance.keep(image)
+        }
+        return instance.callLog.entering(LoadFunction.canInit.rawValue, url: request.url) { canInit(image) }
+    }
+
+    func canInit(_ lent: RequestImage) -> Bool {
+        guard let function = unsafe description.functions.can_init else { return true }
+        return unsafe function(instance.state, lent.pointer) != 0
+    }
+
+    /// What was given as the difference of the canonical form, one for each time.
+    func canonicalForm(of request: Request) throws(CheckSkipped) -> ProbedForm {
+        let form = ProbedForm()
+        guard let function = unsafe description.functions.canonical_request else { return form }
+        let image = try RequestImage(request, instance.argumentMemory)
+        defer { instance.keep(image) }
+        let table = try unsafe GuardedTable(
+            instance.argumentMemory,
+            portolan_canonical(size: UInt32(MemoryLayout<portolan_canonical>.size), reserved: 0) { table, change in
+                unsafe GuardedTable.object(of: table, as: ProbedForm.self).take(change.orNil)
+            })
+        table.serve(form)
+        instance.callLog.entering(LoadFunction.canonicalRequest.rawValue, url: request.url) {
+            unsafe function(instance.state, image.pointer, table.pointer)
+        }
+        form.close()
+        instance.keep(table)
+        return form
+    }
+
+    /// A request that is asked about several times.
+    func lent(_ request: Request) throws(CheckSkipped) -> RequestImage {
+        let image = try RequestImage(request, instance.argumentMemory)
+        instance.keep(image)
+        return image
+    }
+
+    func isCacheEquivalent(_ a: RequestImage, _ b: RequestImage) -> Bool {
+        guard let function = unsafe description.functions.is_cache_equivalent else { return a.request.url == b.request.url }
+        return unsafe function(instance.state, a.pointer, b.pointer) != 0
+    }
+}
+
+/// What a plugin gave to the `portolan_canonical` that it was lent.
+final class ProbedForm: @unchecked Sendable {  // … because all that changes is behind the monitor
+    private let state = ConditionLock((given: [ReadStruct<ReadChange>](), late: 0, strange: 0, isOpen: true))
+    private let thread = pthread_self()
+
+    func take(_ change: UnsafePointer<portolan_change>?) {
+        let change = unsafe ReadStruct(change, ReadChange.init)
+        let isStrange = pthread_equal(thread, pthread_self()) == 0
+        state.withLock { state in
+            if !state.isOpen { state.late += 1 } else if isStrange { state.strange += 1 } else { state.given.append(change) }
+        }
+    }
+
+    func close() { state.withLock { $0.isOpen = false } }
+
+    var given: [ReadStruct<ReadChange>] { state.withLock(\.given) }
+    /// How often something was given after the function had returned.
+    var late: Int { state.withLock(\.late) }
+    /// How often something was given from another thread.
+    var strange: Int { state.withLock(\.strange) }
+}

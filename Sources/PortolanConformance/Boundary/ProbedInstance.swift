@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// An instance of a plugin that the judge started.
+@safe
+final class ProbedInstance: @unchecked Sendable {  // … because what it holds stays to its end, and the state is the plugin's own to guard
+    let plugin: DescribedPlugin
+    let host: TestHost
+    let instanceContext: InstanceContext
+    var callLog: CallLog { instanceContext.callLog }
+    /// How it is lent memory.
+    var argumentMemory: ArgumentMemory { host.argumentMemory }
+    private(set) var state: UnsafeMutableRawPointer?
+
+    /// How a start ended.
+    enum Start {
+        case started(ProbedInstance)
+        /// What was given to the refusal, one for each time.
+        case refused([ReadStruct<ReadError>])
+    }
+
+    /// What a plugin that breaks the contract may still look at: it lives as long as the instance is judged, unless that is limited.
+    private let kept = Mutex<(objects: [any Sendable], limit: Int?)>(([], nil))
+    /// All that were ended stay: what a plugin does to one afterwards is REG-07's and LIFE-08's to judge, and no other's to crash on.
+    private static let ended = Mutex<[ProbedInstance]>([])
+
+    private init(_ plugin: DescribedPlugin, _ host: TestHost, _ instanceContext: InstanceContext, _ state: UnsafeMutableRawPointer?) {
+        (self.plugin, self.host, self.instanceContext) = (plugin, host, instanceContext)
+        unsafe self.state = unsafe state
+        instanceContext.open.begin()
+    }
+
+    static func start(
+        _ plugin: DescribedPlugin, _ configuration: PluginConfiguration, offering extensions: Set<String> = TestHost.allExtensions,
+        _ argumentMemory: ArgumentMemory = .freely, on instanceContext: InstanceContext
+    ) throws(CheckSkipped) -> Start {
+        let host = try TestHost(configuration, offering: extensions, argumentMemory, callLog: instanceContext.callLog)
+        if let state = unsafe plugin.standingState { return unsafe .started(ProbedInstance(plugin, host, instanceContext, state)) }
+        guard let function = unsafe plugin.functions.`init` else {
+            return unsafe .started(ProbedInstance(plugin, host, instanceContext, nil))
+        }
+        var state: UnsafeMutableRawPointer?
+        let refusals = try instanceContext.callLog.entering("init") { () throws(CheckSkipped) in
+            try unsafe ProbedRefusal.collect(argumentMemory) { unsafe state = function(host.table.pointer, $0) }
+        }
+        guard refusals.isEmpty else {
+            host.end()
+            return .refused(refusals)
+        }
+        return unsafe .started(ProbedInstance(plugin, host, instanceContext, state))
+    }
+
+    func keep(_ object: any Sendable) {
+        let last = kept.withLock { kept -> (any Sendable)? in
+            kept.objects.append(object)
+            guard let limit = kept.limit, kept.objects.count > limit else { return nil }
+            return kept.objects.removeFirst()
+        }
+        // Outside of the lock: it may be a load.
+        withExtendedLifetime(last) {}
+    }
+
+    /// Keeps all from now on.
+    ///
+    /// - Returns: how many there are, for ``keepFew(since:)``.
+    func keepAll() -> Int {
+        kept.withLock { kept in
+            kept.limit = nil
+            return kept.objects.count
+        }
+    }
+
+    /// Lets go of what was kept before `count`, and keeps no more than there are now, and the last ones, from now on, so that the judge's own memory
+    /// does not grow with the number of loads.
+    func keepFew(since count: Int) {
+        let old = kept.withLock { kept in
+            defer {
+                kept.objects.removeFirst(min(count, kept.objects.count))
+                kept.limit = max(64, kept.objects.count)
+            }
+            return kept.objects.prefix(count)
+        }
+        // Outside of the lock: they may be loads.
+        withExtendedLifetime(old) {}
+    }
+
+    /// Notes which of its const arguments the plugin has written to.
+    func noteChanges() {
+        let objects = kept.withLock(\.objects) + [host]
+        for object in objects { if let what = (object as? any ConstArgument)?.changed { instanceContext.changes.note(what) } }
+    }
+
+    func end() {
+        callLog.entering("deinit") { unsafe plugin.functions.deinit?(state) }
+        // What the plugin has not freed by now, nothing leads to (MEM-04).
+        unsafe state = nil
+        instanceContext.open.end()
+        host.end()
+        if argumentMemory == .readOnly { noteChanges() }
+        Self.ended.withLock { $0.append(self) }
+    }
+}
+
+/// What a function gives to the `portolan_refusal` that it is lent.
+final class ProbedRefusal {
+    private var given: [ReadStruct<ReadError>] = []
+
+    /// Calls `body` with a refusal to give to.
+    static func collect(_ argumentMemory: ArgumentMemory = .freely, _ body: (UnsafeMutablePointer<portolan_refusal>) -> Void)
+        throws(CheckSkipped) -> [ReadStruct<
+            ReadError
+        >]
+    {
+        let refusal = ProbedRefusal()
+        let table = try unsafe GuardedTable(
+            argumentMemory,
+            portolan_refusal(size: UInt32(MemoryLayout<portolan_refusal>.size), reserved: 0) { table, error in
+                unsafe GuardedTable.object(of: table, as: ProbedRefusal.self).given.append(ReadStruct(error.orNil, ReadError.init))
+            })
+        table.serve(refusal)
+        unsafe body(table.pointer)
+        return withExtendedLifetime((refusal, table)) { refusal.given }
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// An inner load that a plugin opened through `portolan.nested/1`: the judge loads it whole, and gives it in pieces.
+@safe
+final class ProbedNestedLoad: @unchecked Sendable {  // … because all that changes is behind the monitor, or belongs to the load's turns
+    /// It holds this one for as long as it lives.
+    private unowned let outer: ProbeClient
+    private let isBlocking: Bool
+    /// How it was opened.
+    let change: ReadStruct<ReadChange>
+    private let state = ConditionLock(State())
+    /// The bytes that `next` has lent.
+    private var lent: UnsafeMutableRawBufferPointer?
+    private var response: Shared<portolan_response>?
+    private var error: Shared<portolan_error>?
+
+    private struct State {
+        var outcome: InnerLoads.Outcome?
+        var offset = 0
+        /// How many pieces of the body were given, and how many while the outer load was paused.
+        var (pieces, piecesInPause) = (0, 0)
+        /// Why the body ends where it does.
+        var cut: LoadError?
+        var closes = 0
+        /// How often it was used after it was closed.
+        var lateUses = 0
+        var isClosedInDestroy = false
+        /// The plugin was told that it has failed.
+        var hasToldFailure = false
+        /// The outer load was stopped.
+        var isStopped = false
+
+        var failure: LoadError? {
+            if case .failure(let failure)? = outcome { failure } else { cut }
+        }
+    }
+
+    init(_ change: ReadStruct<ReadChange>, of outer: ProbeClient, isBlocking: Bool, by inner: InnerLoads) {
+        (self.outer, self.isBlocking, self.change) = (outer, isBlocking, change)
+        switch outer.script.inner {
+        case .loaded, .cut, .bytes, .mutated, .announcing: break
+        case .failing(let code):
+            state.withLock { $0.outcome = .failure(LoadError(code, message: "the judge has the inner load fail")) }
+            return
+        case .silent: return
+        }
+        var request = outer.request
+        if let change = change.value {
+            if change.dropsBody { request.body = nil }
+            if change.dropsFields { request.fields = [:] }
+            if let text = change.url.text {
+                do throws(URLSyntaxError) {
+                    request.url = try URLRecord(parsing: text)
+                } catch {
+                    let failure = LoadError(.badURL, message: "the URL of the inner load does not parse: \(error)")
+                    state.withLock { $0.outcome = .failure(failure) }
+                    return
+                }
+            }
+        }
+        inner.load(request) { [self, outer] outcome in
+            state.withLockBroadcasting { $0.outcome = outer.script.inner.outcome(for: outcome) }
+            outer.state.withLockBroadcasting { if !$0.turns.contains(.woken) { $0.turns.append(.woken) } }
+        }
+    }
+
+    deinit { unsafe lent?.deallocate() }
+
+    // MARK: What the plugin calls
+
+    /// What came of it; `nil` where it is not there yet, and the plugin does not wait.
+    private func outcome() -> InnerLoads.Outcome? {
+        guard isBlocking else { return state.withLock(\.outcome) }
+        return state.wait { $0.isStopped ? .some(nil) : $0.outcome.map { .some($0) } }
+    }
+
+    /// The outer load was stopped: whoever waits here comes back.
+    func stop() {
+        state.withLockBroadcasting { $0.isStopped = true }
+    }
+
+    private func noteUse() {
+        state.withLock { if $0.closes > 0 { $0.lateUses += 1 } }
+    }
+
+    func getResponse(_ place: UnsafeMutablePointer<UnsafePointer<portolan_response>?>) -> portolan_flow {
+        noteUse()
+        if outer.state.withLock(\.isStopped) { return PORTOLAN_STOPPED }
+        switch outcome() {
+        case nil: return isBlocking ? PORTOLAN_STOPPED : PORTOLAN_WAIT
+        case .failure?: return PORTOLAN_STOPPED
+        case .success(let (data, response))?:
+            var response = response
+            response.expectedLength = outer.script.inner.length(of: data)
+            let lent = unsafe self.response ?? Shared(CStorage(response, storage: .notAllowed))
+            unsafe self.response = lent
+            unsafe place.pointee = lent.pointer
+            return PORTOLAN_CONTINUE
+        }
+    }
+
+    func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int64 {
+        noteUse()
+        if outer.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
+        switch outcome() {
+        case nil: return Int64(isBlocking ? PORTOLAN_STOPPED.rawValue : PORTOLAN_WAIT.rawValue)
+        case .failure?:
+            state.withLock { $0.hasToldFailure = true }
+            return Int64(PORTOLAN_STOPPED.rawValue)
+        case .success(let (data, _))?:
+            let isPaused = outer.state.withLock { $0.stage == .paused }
+            let piece = state.withLock { state in
+                let piece = data.dropFirst(state.offset).prefix(outer.script.innerPieceSize)
+                state.offset += piece.count
+                if !piece.isEmpty { (state.pieces, state.piecesInPause) = (state.pieces + 1, state.piecesInPause + (isPaused ? 1 : 0)) }
+                if piece.isEmpty { state.cut = outer.script.inner.cut }
+                return piece
+            }
+            if piece.isEmpty, outer.script.inner.cut != nil {
+                state.withLock { $0.hasToldFailure = true }
+                return Int64(PORTOLAN_STOPPED.rawValue)
+            }
+            unsafe lent?.deallocate()
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, piece.count), alignment: 16)
+            unsafe copy.copyBytes(from: piece)
+            unsafe lent = copy
+            unsafe place.pointee = UnsafeRawPointer(copy.baseAddress)
+            return Int64(piece.count)
+        }
+    }
+
+    func getError() -> UnsafePointer<portolan_error>? {
+        noteUse()
+        if outer.state.withLock(\.isStopped) { return nil }
+        guard let failure = state.withLock(\.failure) else { return nil }
+        let lent = unsafe self.error ?? Shared(CStorage(failure))
+        unsafe self.error = unsafe lent
+        return unsafe lent.pointer
+    }
+
+    /// The plugin has done with it.
+    func close() {
+        let thread = portolan_thread_number()
+        let isDestroyed = outer.state.withLock { $0.functions[thread] == .destroy }
+        state.withLock { ($0.closes, $0.isClosedInDestroy) = ($0.closes + 1, $0.isClosedInDestroy || isDestroyed) }
+    }
+
+    /// How often it was closed, and used after that, and whether it was closed in destroy.
+    var use: (closes: Int, late: Int, isInDestroy: Bool) { state.withLock { ($0.closes, $0.lateUses, $0.isClosedInDestroy) } }
+    var hasToldFailure: Bool { state.withLock(\.hasToldFailure) }
+    /// How many pieces of its body were given, and how many of these while the outer load was paused.
+    var pieces: (all: Int, inPause: Int, bytes: Int) { state.withLock { ($0.pieces, $0.piecesInPause, $0.offset) } }
+
+    // MARK: The table
+
+    /// The pointer that the plugin has is the object's own.
+    var handle: OpaquePointer { unsafe OpaquePointer(Unmanaged.passUnretained(self).toOpaque()) }
+
+    static func at(_ handle: OpaquePointer) -> ProbedNestedLoad {
+        unsafe Unmanaged<ProbedNestedLoad>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue()
+    }
+}
+
+extension ClientScript.Inner {
+    fileprivate func outcome(for loaded: InnerLoads.Outcome) -> InnerLoads.Outcome {
+        guard case .success((let data, let response)) = loaded else { return loaded }
+        switch self {
+        case .cut(let count): return .success((data.prefix(count), response))
+        case .bytes(let bytes): return .success((Data(bytes), response))
+        case .mutated(let seed):
+            var (random, bytes) = (SplitMix(seed: seed), Array(data))
+            for _ in 0...random.next() % 8 where !bytes.isEmpty {
+                bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
+            }
+            if random.next() % 4 == 0 { bytes = Array(bytes.prefix(Int(random.next() % UInt64(bytes.count + 1)))) }
+            return .success((Data(bytes), response))
+        case .loaded, .failing, .silent, .announcing: return loaded
+        }
+    }
+
+    /// What the response announces.
+    fileprivate func length(of data: Data) -> Int64 {
+        switch self {
+        case .announcing(let length): length
+        // As of a peer that does not say it: what is missing shows at the end alone.
+        case .cut: -1
+        case .loaded, .bytes, .mutated, .failing, .silent: Int64(data.count)
+        }
+    }
+
+    /// What the inner load fails with.
+    var failure: LoadError.Code? {
+        if case .failing(let code) = self { code } else { cut?.code }
+    }
+
+    /// Why the body ends before its end.
+    fileprivate var cut: LoadError? {
+        switch self {
+        case .cut(let count): LoadError(.truncated, message: "the judge has the inner body end after \(count) bytes")
+        case .announcing(let length): LoadError(.truncated, message: "the inner body ends before the \(length) bytes that were announced")
+        case .loaded, .bytes, .mutated, .failing, .silent: nil
+        }
+    }
+}
+
+/// A value as a plugin is lent it, shared.
+@safe
+private final class Shared<Root>: @unchecked Sendable {  // … because it does not change
+    private let lent: CStorage<Root>
+    var pointer: UnsafePointer<Root> { unsafe lent.pointer }
+
+    init(_ lent: consuming CStorage<Root>) { self.lent = lent }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What one load has watched through `portolan.watch/1`: by what the loader watches with, and with what was wrong written down.
+final class ProbedWatches: Sendable {
+    /// What a load did wrong.
+    enum Flaw: Hashable, Sendable {
+        /// It blocks, and so has a thread that can wait. WATCH-01
+        case isOfBlockingLoad
+        /// Bits or a number that are not published. WATCH-02
+        case bits(Int32)
+        case timer(Int32)
+        /// A descriptor was closed while it was watched. WATCH-03
+        case isClosed(CInt)
+    }
+
+    private let state = ConditionLock(State())
+    private let isBlocking: Bool
+    /// Whether the system has no more watches.
+    private let refusesAll: Bool
+    /// The load is to be called.
+    private let whenReady: @Sendable () -> Void
+
+    private struct State {
+        var watches: DescriptorWatches?
+        var flaws: [Flaw] = []
+        var isUsed = false
+        var isOver = false
+    }
+
+    init(isBlocking: Bool, refusesAll: Bool, whenReady: @escaping @Sendable () -> Void) {
+        (self.isBlocking, self.refusesAll, self.whenReady) = (isBlocking, refusesAll, whenReady)
+    }
+
+    /// What was done wrong; empty where nothing was.
+    var flaws: [Flaw] { state.withLock(\.flaws) }
+    /// Whether anything was watched at all.
+    var isUsed: Bool { state.withLock(\.isUsed) }
+
+    /// Whether the load is to be called for what was ready; it is not asked twice for the same.
+    func takeNews(isPaused: Bool) -> Bool { state.withLock(\.watches)?.takeNews(isPaused: isPaused) ?? false }
+
+    /// Nothing is watched any more, and nothing will be.
+    func giveUp() {
+        let watches = state.withLock { state in
+            state.isOver = true
+            return state.watches
+        }
+        watches?.giveUp()
+    }
+
+    // MARK: What the plugin calls
+
+    func watch(_ descriptor: Int32, _ readiness: Int32) -> Int32 {
+        guard let watches = open() else { return isBlocking ? EPERM : PORTOLAN_STOPPED.rawValue }
+        if refusesAll { return ENOSPC }
+        let wanted = Readiness(rawValue: readiness)
+        guard !wanted.isEmpty, Readiness.all.isSuperset(of: wanted) else {
+            note(.bits(readiness))
+            return EINVAL
+        }
+        return watches.watch(descriptor, for: wanted)
+    }
+
+    func ready(_ descriptor: Int32) -> Int32 { open()?.takeReady(descriptor).rawValue ?? 0 }
+    func unwatch(_ descriptor: Int32) { open()?.unwatch(descriptor) }
+
+    func setTimer(_ timer: Int32, _ delay: Int64) -> Int32 {
+        guard let watches = open() else { return PORTOLAN_STOPPED.rawValue }
+        guard (0..<Int32(DescriptorWatches.timerLimit)).contains(timer) else {
+            note(.timer(timer))
+            return PORTOLAN_STOPPED.rawValue
+        }
+        watches.setTimer(timer, delay)
+        return 0
+    }
+
+    func fired(_ timer: Int32) -> Int32 { open()?.takeFired(timer) == true ? 1 : 0 }
+
+    private func note(_ flaw: Flaw) { state.withLock { if !$0.flaws.contains(flaw) { $0.flaws.append(flaw) } } }
+
+    /// `nil` where the load may not watch, or is over.
+    private func open() -> DescriptorWatches? {
+        if isBlocking { note(.isOfBlockingLoad) }
+        return state.withLock { state in
+            state.isUsed = true
+            guard !isBlocking, !state.isOver else { return nil }
+            let watches =
+                state.watches
+                ?? DescriptorWatches(whenReady: whenReady) { [weak self] descriptor in self?.note(.isClosed(descriptor)) }
+            state.watches = watches
+            return watches
+        }
+    }
+}

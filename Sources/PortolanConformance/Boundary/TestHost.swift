@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import CThreadTrace
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// The host as an instance of a plugin sees it: writes down what it is asked.
+@safe
+final class TestHost: ConstArgument, @unchecked Sendable {  // … because all that changes is behind the mutex
+    let table: GuardedTable<portolan_host>
+    private let configuration: ReadOnlyPages<Configuration>
+    /// As it was lent, where nobody may write to it.
+    private var protected: PageState?
+    private let callLog: CallLog
+    private let state = Mutex(State())
+
+    struct State {
+        var calls: [Call] = []
+        var hasEnded = false
+    }
+
+    struct Call: Hashable, Sendable {
+        let function: String
+        /// The text that was logged, or the identifier that was asked for.
+        let text: String
+        let isAfterEnd: Bool
+    }
+
+    /// What the table points at.
+    @unsafe
+    private struct Configuration {
+        var version = unsafe portolan_string()
+        var json = unsafe portolan_string()
+        var settings: UnsafePointer<portolan_property>?
+        var settingCount = 0
+    }
+
+    let argumentMemory: ArgumentMemory
+    private let extensions: Set<String>
+
+    /// What a host of this version offers beyond the contract.
+    static let allExtensions: Set<String> = [TestHostExtensions.nested, TestHostExtensions.watch]
+
+    init(_ configuration: PluginConfiguration, offering extensions: Set<String>, _ argumentMemory: ArgumentMemory, callLog: CallLog)
+        throws(CheckSkipped)
+    {
+        (self.callLog, self.extensions, self.argumentMemory) = (callLog, extensions, argumentMemory)
+        unsafe self.configuration = try unsafe ReadOnlyPages { arena in
+            var lent = unsafe Configuration()
+            unsafe lent.version = arena.string(portolanVersion)
+            unsafe lent.json = arena.string(configuration.json)
+            unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
+            return unsafe lent
+        }
+        if argumentMemory == .readOnly {
+            unsafe self.configuration.protect()
+            protected = unsafe self.configuration.state
+        }
+        let lent = unsafe self.configuration.pointer.pointee
+        unsafe table = try unsafe GuardedTable(
+            argumentMemory,
+            portolan_host(
+                size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: lent.version,
+                configuration: lent.json, settings: lent.settings, setting_count: lent.settingCount,
+                extension: { host, identifier in
+                    unsafe TestHost.at(host).extensionTable(identifier.orNil.map { unsafe String(cString: $0) } ?? "NULL")
+                },
+                log: { host, level, message in
+                    unsafe TestHost.at(host).note("log", ReadText(message).quoted)
+                }))
+        unsafe table.serve(self)
+    }
+
+    var changed: String? {
+        guard let protected, unsafe configuration.state != protected else { return nil }
+        return "the configuration that init gets"
+    }
+
+    private static func at(_ pointer: UnsafeMutablePointer<portolan_host>) -> TestHost {
+        unsafe GuardedTable.object(of: pointer, as: TestHost.self)
+    }
+
+    private func extensionTable(_ identifier: String) -> UnsafeRawPointer? {
+        note("extension", identifier)
+        return extensions.contains(identifier) ? unsafe TestHostExtensions.table(identifier) : nil
+    }
+
+    private func note(_ function: String, _ text: String) {
+        callLog.note("host.\(function) \(text)", thread: portolan_thread_number())
+        state.withLock { state in
+            // Of a plugin that logs each load the first ones say enough; those after the end are REG-07's.
+            guard state.calls.count < 1000 || state.hasEnded else { return }
+            state.calls.append(Call(function: function, text: text, isAfterEnd: state.hasEnded))
+        }
+    }
+
+    /// `deinit` has returned.
+    func end() {
+        state.withLock { $0.hasEnded = true }
+    }
+
+    var calls: [Call] { state.withLock(\.calls) }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import PortolanCore
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The last calls across the boundary, in memory that outlives the process that writes it: what a crash leaves to be read.
+@safe
+final class CallLog: @unchecked Sendable {  // … because lines are written and read by one thread of a process at a time
+    static let lineCount = 64
+    private static let lineSize = 160
+    private static let headSize = 64
+    private static var wordsStart: Int { headSize + lineCount * lineSize }
+    private static var size: Int { wordsStart + MemoryLayout<UInt32>.size + Int(PORTOLAN_LAST_WORDS) }
+
+    /// The number of lines so far, then the lines, each ended by a NUL, then what a crash leaves. The plugin can write to it: nothing here is trusted.
+    private let memory: UnsafeMutableRawPointer
+    private let start = MonotonicTime.nanoseconds
+    private let lock = Mutex(())
+
+    /// - Throws: where no memory can be mapped.
+    init() throws(CheckSkipped) {
+        let mapped = unsafe mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+        guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
+            throw CheckSkipped.lack("no memory could be mapped (errno \(errno))")
+        }
+        unsafe memory = mapped
+    }
+
+    /// The same memory, with times that begin now: for a process that ends with what it was made for, and never gives the memory back.
+    private init(restarting callLog: CallLog) {
+        unsafe memory = unsafe callLog.memory
+        unsafe _ = Unmanaged.passRetained(callLog)
+    }
+
+    func restarted() -> CallLog { CallLog(restarting: self) }
+
+    deinit { leave() }
+
+    /// Gives the memory back in this process alone, which has no more to do with it.
+    func leave() { unsafe munmap(memory, Self.size) }
+
+    /// Where a handler of signals writes.
+    var lastWords: UnsafeMutablePointer<portolan_last_words> {
+        unsafe (memory + Self.wordsStart).assumingMemoryBound(to: portolan_last_words.self)
+    }
+
+    /// What a crash left.
+    var lastBytes: [UInt8] {
+        let count = min(Int(clamping: unsafe lastWords.pointee.count), Int(PORTOLAN_LAST_WORDS))
+        return unsafe Array(UnsafeRawBufferPointer(start: memory + Self.wordsStart + MemoryLayout<UInt32>.size, count: count))
+    }
+
+    func note(_ what: String, thread: Int32) {
+        let microseconds = (MonotonicTime.nanoseconds - start) / 1000
+        let fraction = String(microseconds % 1000)
+        let padded = String(repeating: "0", count: 3 - fraction.count) + fraction
+        let line = Array("\(microseconds / 1000).\(padded) ms  thread \(thread)  \(what)".utf8.prefix(Self.lineSize - 1)) + [0]
+        lock.withLock { _ in
+            // What is no number of lines, the plugin has written there.
+            let count = max(0, unsafe memory.load(as: Int.self))
+            let place = unsafe memory + Self.headSize + count % Self.lineCount * Self.lineSize
+            unsafe place.copyMemory(from: line, byteCount: line.count)
+            unsafe memory.storeBytes(of: count &+ 1, as: Int.self)
+        }
+    }
+
+    /// Runs `body`, a call of the plugin's `function`.
+    ///
+    /// - Parameter url: that of a request which the function is given.
+    func entering<Result, Failure: Error>(
+        _ function: String, url: URLRecord? = nil, thread: Int32 = portolan_thread_number(), _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let address = url.map { " " + String(decoding: $0.description.utf8.prefix(Self.lineSize - 60), as: UTF8.self) } ?? ""
+        note("→ \(function)\(address)", thread: thread)
+        defer { note("← \(function)", thread: thread) }
+        return try body()
+    }
+
+    /// Oldest first.
+    var lines: [String] {
+        // Of the process that writes; of one that has ended, another's lock is no hindrance.
+        lock.withLock { _ in
+            let count = unsafe memory.load(as: Int.self)
+            guard count > 0 else { return [] }
+            return (max(0, count - Self.lineCount)..<count).map { index in
+                let place = unsafe memory + Self.headSize + index % Self.lineCount * Self.lineSize
+                let bytes = unsafe UnsafeRawBufferPointer(start: place, count: Self.lineSize)
+                return unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+        }
+    }
+
+    /// Forgets every line, and what a crash left.
+    func clear() {
+        lock.withLock { _ in unsafe memory.storeBytes(of: 0, as: Int.self) }
+        unsafe lastWords.pointee.count = 0
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// URLs that nobody writes, and somebody sends.
+enum MalformedURLSamples {
+    static func all(_ scheme: String) -> [String] {
+        let long = String(repeating: "a", count: 1 << 20)
+        let shorter = long.prefix(1 << 16)
+        let rests = [
+            "", "?", "#", "//", "///", "/", "//?", "//#", ".", "..", "/..", "%00", "/%00", "%ff%fe", "%", "/%", "/%z", "//h/%0d%0a",
+            "//h:65535/",
+            "//u:p@h/", "//@/", "//h?%00", "//h/?a=%00&=&a", "//h/?", "//h/#%00", "//[::1]/", "//h//", "//h/a%2fb", "//h/%2e%2e/", "//%41/",
+            "//h/\u{1F9ED}", "//h/?\u{1F9ED}", "//h/\(long)", "\(shorter)", "//h/?\(shorter)", "//h/#\(shorter)",
+            String(repeating: "/", count: 4096),
+            "//h/?" + String(repeating: "a=b&", count: 16384),
+        ]
+        return rests.map { "\(scheme):\($0)" }
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+
+/// The URLs that a manifest promises something of, and loading them.
+extension CheckContext {
+    /// Those that are examples of `scenario`.
+    ///
+    /// - Throws: where there are none.
+    func loads(_ scenario: ConformanceRule.Scenario) throws(CheckSkipped) -> [ConformanceLoad] {
+        guard target.manifest != nil || !target.loads.isEmpty else {
+            throw CheckSkipped(
+                "\(target.library == nil ? "the handler was given no URLs" : "the library was named without a manifest"), so no URL is known"
+            )
+        }
+        let found = target.loads.filter { $0.isLoadable && Self.is($0, scenario) }
+        // A large one costs time, and shows nothing here that a small one does not.
+        let small = scenario == .large ? found : found.filter { !$0.tags.contains(.large) }
+        let chosen = small.isEmpty ? found : small
+        guard !chosen.isEmpty else { throw CheckSkipped("the manifest names no URL \(Self.words[scenario] ?? "of that kind")") }
+        return chosen
+    }
+
+    /// All of them, also those that need what is not there.
+    func everyLoad() throws(CheckSkipped) -> [ConformanceLoad] {
+        guard !target.loads.isEmpty else { throw CheckSkipped("no conformance section says which URLs there are") }
+        return target.loads
+    }
+
+    private static func `is`(_ load: ConformanceLoad, _ scenario: ConformanceRule.Scenario) -> Bool {
+        let isPlain = load.tags.isDisjoint(with: [.hangs, .challenges, .uploads, .redirects])
+        switch scenario {
+        case .any: return !load.tags.contains(.hangs)
+        case .succeeds: return isPlain && load.error == nil
+        case .fails: return load.error != nil && !load.tags.contains(.hangs)
+        case .empty: return load.length == 0 && load.error == nil && isPlain
+        case .large, .redirects, .challenges, .uploads, .nested, .hangs:
+            return load.tags.contains { $0.rawValue == scenario.rawValue }
+        case .setting: return false
+        }
+    }
+
+    private static let words: [ConformanceRule.Scenario: String] = [
+        .any: "that could be loaded", .succeeds: "that succeeds without a question", .fails: "that fails", .large: "tagged large",
+        .empty: "with an empty body", .redirects: "tagged redirects", .challenges: "tagged challenges", .uploads: "tagged uploads",
+        .nested: "tagged nested", .hangs: "tagged hangs",
+    ]
+
+    func request(_ text: String) throws(CheckSkipped) -> Request {
+        do throws(URLSyntaxError) {
+            return Request(url: try URLRecord(parsing: text))
+        } catch {
+            throw CheckSkipped("the URL '\(text)' does not parse: \(error)")
+        }
+    }
+
+    /// How a client answers that gives a load what its manifest says it needs.
+    static func script(for load: ConformanceLoad) -> ClientScript {
+        var script = ClientScript()
+        if let credential = load.credential {
+            script.answer = { _ in .use(user: credential.username, password: credential.password) }
+        }
+        return script
+    }
+
+    /// The handler that the host would choose: the last one that declares the scheme and says yes.
+    func handler(for request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> ProbedHandler? {
+        let lent = try RequestImage(request, instance.argumentMemory)
+        instance.keep(lent)
+        return handler(for: lent, of: instance)
+    }
+
+    private func handler(for lent: RequestImage, of instance: ProbedInstance) -> ProbedHandler? {
+        let scheme = String(lent.request.url.scheme)
+        return instance.plugin.handlers.reversed().lazy
+            .filter { $0.takesAnyScheme || $0.schemes.contains { $0.text == scheme } }
+            .map { ProbedHandler(instance: instance, description: $0) }
+            .first { handler in instance.callLog.entering(LoadFunction.canInit.rawValue) { handler.canInit(lent) } }
+    }
+
+    /// A load of `request`, made and not started.
+    ///
+    /// - Throws: also where the check's time is over (``keepsTime()``).
+    func make(_ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript()) throws(CheckSkipped) -> ProbedLoad {
+        try keepsTime()
+        let lent = try RequestImage(request, instance.argumentMemory)
+        guard let handler = handler(for: lent, of: instance) else {
+            instance.keep(lent)
+            throw CheckSkipped("no handler takes \(request.url.shortDescription) (CAN-01)")
+        }
+        return try ProbedLoad(lent, handler, script)
+    }
+
+    /// Loads `request` from its making to its destruction, without what a redirect leads to.
+    ///
+    /// - Throws: where the load does not come to its end, which is LIFE-02's.
+    func perform(
+        _ request: Request, of instance: ProbedInstance, _ script: ClientScript = ClientScript(), within limit: Duration? = nil
+    ) throws(CheckSkipped) -> LoadRecord {
+        let load = try make(request, of: instance, script)
+        let limit = limit ?? patience
+        try load.start()
+        guard load.waitUntilIdle(limit) else {
+            areAllIdle = false
+            throw CheckSkipped(
+                "\(request.url.shortDescription) did not end within \(ValueFormatting.time(limit)) (LIFE-02): \(load.record.summary)")
+        }
+        load.destroy()
+        return load.record
+    }
+
+    /// As ``perform(_:of:_:within:)``, on this thread alone, and for as long as it takes: for many loads, which are to cost little.
+    func performHere(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord {
+        let load = try make(request, of: instance, script)
+        load.runHere()
+        load.destroy()
+        return load.record
+    }
+
+    /// As ``perform(_:of:_:within:)``, and goes on where redirects lead, within the plugin: the records of all loads, in order.
+    func follow(
+        _ load: ConformanceLoad, of instance: ProbedInstance, _ script: ClientScript? = nil, within limit: Duration? = nil
+    ) throws(CheckSkipped) -> [LoadRecord] {
+        var (request, records) = (try request(load.url), [LoadRecord]())
+        while records.count <= 20 {
+            let record = try perform(request, of: instance, script ?? Self.script(for: load), within: limit)
+            records.append(record)
+            guard let redirect = record.calls.first(where: \.isTakenRedirect), case .url(let url) = redirect.redirectTarget(from: request),
+                try handler(for: Request(url: url), of: instance) != nil
+            else { break }
+            request = Request(url: url)
+        }
+        return records
+    }
+
+    /// Loads each of `loads` in full, with where its redirects lead.
+    func followAll(_ loads: [ConformanceLoad], of instance: ProbedInstance) throws(CheckSkipped) {
+        for load in loads { _ = try follow(load, of: instance) }
+    }
+
+    /// Calls `body` with each load of `scenario`, performed, in an instance of its own.
+    func eachRecord(
+        _ scenario: ConformanceRule.Scenario, _ body: (ConformanceLoad, LoadRecord) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        let loads = try loads(scenario)
+        let instance = try instance()
+        var (judged, reason) = (0, CheckSkipped?.none)
+        for load in loads {
+            do throws(CheckSkipped) {
+                for record in try follow(load, of: instance) {
+                    judged += 1
+                    try body(load, record)
+                }
+            } catch {
+                reason = error
+            }
+        }
+        if areAllIdle { instance.end() }
+        // One URL that can't be judged does not hide what the others show, but nothing passes for being silent.
+        if let reason, judged == 0 || findings.isEmpty { throw reason }
+    }
+}
+
+extension ConformanceLoad {
+    /// Whether it needs nothing that is not there, and any check has time for it.
+    var isLoadable: Bool { needs.isEmpty && !isHuge }
+    /// Whether it has more bytes than 32 bits count.
+    var isHuge: Bool { length ?? 0 > UInt32.max }
+}

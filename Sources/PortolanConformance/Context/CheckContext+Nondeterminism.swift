@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+
+extension CheckContext {
+    /// Whether a URL gives something else each time by itself, as one of the time or of random bytes does. One of which the manifest has a digest does not.
+    ///
+    /// Asked where something differed: three loads, the last of them a second later.
+    func varies(_ load: ConformanceLoad) -> Bool {
+        guard load.sha256 == nil else { return false }
+        if let known = varying[load.url] { return known }
+        // `try?` because one that can't be loaded by itself is not said to vary.
+        let varies = (try? variesAlone(load)) ?? false
+        varying[load.url] = varies
+        return varies
+    }
+
+    private func variesAlone(_ load: ConformanceLoad) throws(CheckSkipped) -> Bool {
+        let instance = try instance()
+        let (request, script) = try scene(load)
+        var results: Set<LoadResult> = []
+        for pause in [Duration.zero, .zero, .milliseconds(1100)] where results.count < 2 {
+            Polling.watch(pause)
+            results.insert(LoadResult(try perform(request, of: instance, script)))
+        }
+        instance.end()
+        return results.count > 1
+    }
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+import Synchronization
+
+/// Loads under conditions that several checks have in common.
+extension CheckContext {
+    /// Calls `body` with each load of `scenario` whose handler is of the style asked for, in an instance of its own, and then, as far as they can be judged,
+    /// with those of `others`.
+    ///
+    /// - Throws: where there is none, where `body` could judge none, and where it could not judge one that the rule is about and found nothing at the others:
+    ///   no rule is kept by silence.
+    func eachLoad(
+        _ scenario: ConformanceRule.Scenario, and others: [ConformanceRule.Scenario], isBlocking: Bool? = nil,
+        _ body: (ConformanceLoad, Request, ProbedInstance) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        var reason: CheckSkipped?
+        do throws(CheckSkipped) {
+            try eachLoad(scenario, isBlocking: isBlocking, body)
+        } catch {
+            reason = error
+        }
+        // `try?` because what can't be judged of the others is no reason not to judge the first.
+        for other in others { try? eachLoad(other, isBlocking: isBlocking, body) }
+        guard findings.isEmpty else { return }
+        if let reason { throw reason }
+        try keepsTime()
+    }
+
+    /// As ``eachLoad(_:and:isBlocking:_:)`` of one kind.
+    func eachLoad(
+        _ scenario: ConformanceRule.Scenario, isBlocking: Bool? = nil,
+        _ body: (ConformanceLoad, Request, ProbedInstance) throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) {
+        let instance = try instance()
+        var (isJudged, reason) = (false, CheckSkipped?.none)
+        let end = MonotonicTime.now + patience
+        for load in try loads(scenario) {
+            // Where loads do not come to rest, the time is over before all of them have shown that.
+            if !areAllIdle, MonotonicTime.now > end { break }
+            let request = try request(load.url)
+            guard let handler = try handler(for: request, of: instance) else { continue }
+            if let isBlocking, handler.description.isBlocking != isBlocking { continue }
+            do throws(CheckSkipped) {
+                try body(load, request, instance)
+                isJudged = true
+            } catch {
+                if reason == nil || !error.isOther { reason = error }
+            }
+        }
+        if areAllIdle { instance.end() }
+        if isJudged, reason?.isOther ?? true || !findings.isEmpty { return }
+        throw reason ?? CheckSkipped("it does not apply: every load of that kind \(isBlocking == true ? "is told in turns" : "blocks")")
+    }
+
+    /// As ``perform(_:of:_:within:)``; a load that does not end is LIFE-02's only where nothing was done to it.
+    ///
+    /// - Returns: `nil` where it did not come to rest. It is left alone then.
+    func settled(
+        _ request: Request, of instance: ProbedInstance, _ script: ClientScript, within limit: Duration? = nil
+    ) throws(CheckSkipped) -> LoadRecord? {
+        let made = try make(request, of: instance, script)
+        try made.start()
+        return settled(made, within: limit ?? patience)
+    }
+
+    /// What came of a load that `script` stops at an event, to which it may take its time; `nil` where it does not come to rest within a second of that.
+    func stopped(_ request: Request, of instance: ProbedInstance, by script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
+        let made = try make(request, of: instance, script)
+        try made.start()
+        let end = MonotonicTime.now + patience
+        // It may come to rest without an end, which nobody would tell the client.
+        while !made.waitUntilIdle(.milliseconds(20)), !made.client.state.withLock(\.isStopped), MonotonicTime.now < end {}
+        return settled(made, within: shortPatience)
+    }
+
+    /// What came of a load that was started; `nil` where it does not come to rest.
+    func settled(_ made: ProbedLoad, within limit: Duration) -> LoadRecord? {
+        guard made.waitUntilIdle(limit) else {
+            areAllIdle = false
+            return nil
+        }
+        made.destroy()
+        return made.record
+    }
+
+    /// What came of a load that is stopped while its event `index` is being delivered, where that is no end, or after a time (a second) without one; `nil`
+    /// where it does not come to rest within a second.
+    func stopped(
+        _ request: Request, of instance: ProbedInstance, atEvent index: Int, orAfter time: Duration? = nil, _ script: ClientScript
+    ) throws(CheckSkipped) -> LoadRecord? {
+        let slot = Mutex<ProbedLoad?>(nil)
+        let returned = ConditionLock<Bool?>(nil)
+        var script = script
+        let others = script.whileDelivering
+        script.whileDelivering = { event, call in
+            others?(event, call)
+            guard event == index, !call.isEnd, let made = slot.withLock({ $0 }) else { return }
+            if made.handler.description.isBlocking { _ = made.stopsElsewhere(returned) } else { made.stop() }
+        }
+        let made = try make(request, of: instance, script)
+        slot.withLock { $0 = made }
+        defer { slot.withLock { $0 = nil } }
+        try made.start()
+        // One that had no such event by now is stopped where it is.
+        if !made.waitUntilIdle(time ?? shortPatience), !made.client.state.withLock(\.isStopped) { made.stop() }
+        return settled(made, within: shortPatience)
+    }
+
+    /// What came of a load that was started; `nil` where it does not end within a second. It is stopped then, if it was not before.
+    private func endedSoon(_ made: ProbedLoad) -> LoadRecord? {
+        let isOver = made.waitUntilIdle(shortPatience)
+        if !isOver, !made.client.state.withLock(\.isStopped) { made.stop() }
+        let record = settled(made, within: shortPatience)
+        return isOver ? record : nil
+    }
+
+    /// What came of a load that is stopped while its question waits; `nil` where it does not come to rest within a second.
+    func stoppedWaiting(_ request: Request, of instance: ProbedInstance, _ script: ClientScript) throws(CheckSkipped) -> LoadRecord? {
+        var script = script
+        script.decision = .never
+        let made = try make(request, of: instance, script)
+        try made.start()
+        _ = made.client.waitUntilHeld(atMost: shortPatience)
+        made.stop()
+        return settled(made, within: shortPatience)
+    }
+
+    /// A load in a pause that lasts.
+    ///
+    /// - Throws: where it ends before one.
+    func held(
+        _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, at pauses: ClientScript.Pauses = .first
+    ) throws(CheckSkipped) -> ProbedLoad {
+        var script = Self.script(for: load)
+        (script.pauses, script.pauseTime) = (pauses, nil)
+        let made = try make(request, of: instance, script)
+        try made.start()
+        let isPaused = made.client.waitUntilHeld(atMost: patience)
+        guard isPaused == true else {
+            made.stop()
+            _ = settled(made, within: shortPatience)
+            guard isPaused == nil else { throw CheckSkipped.other("'\(load.url)' ends before it could be paused") }
+            throw CheckSkipped("'\(load.url)' delivered nothing that could be paused within \(ValueFormatting.time(patience)) (LIFE-02)")
+        }
+        return made
+    }
+
+    /// Calls `body` while a load is paused at its first delivery, and while one is at its first bytes, where it has some. Each is stopped after it.
+    func eachHeld(_ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad, _ body: () -> Void) throws(CheckSkipped) {
+        for pauses: ClientScript.Pauses in [.first, .body] {
+            let made: ProbedLoad
+            do throws(CheckSkipped) {
+                made = try held(request, of: instance, load, at: pauses)
+            } catch {
+                guard pauses == .body, error.isOther else { throw error }
+                return
+            }
+            body()
+            made.stop()
+            _ = settled(made, within: shortPatience)
+        }
+    }
+
+    /// What came of a load during whose first event that `isPlace` holds for `body` is called; `nil` where it does not come to rest.
+    func settled(
+        _ request: Request, of instance: ProbedInstance, _ load: ConformanceLoad,
+        at isPlace: @escaping @Sendable (ClientCall) -> Bool = { _ in true }, whileDelivering body: () throws(CheckSkipped) -> Void
+    ) throws(CheckSkipped) -> LoadRecord? {
+        let state = ConditionLock((isInside: Bool?.none, isReleased: false, isEarly: false))
+        let caller = portolan_thread_number()
+        var script = Self.script(for: load)
+        script.whileDelivering = { _, call in
+            guard state.withLock({ $0.isInside == nil }) else { return }
+            guard isPlace(call) else {
+                if call.isEnd { state.withLockBroadcasting { $0.isInside = false } }
+                return
+            }
+            // Nobody would let it go.
+            guard portolan_thread_number() != caller else { return state.withLock { $0.isEarly = true } }
+            state.withLockBroadcasting { $0.isInside = true }
+            _ = state.wait(atMost: .seconds(5)) { $0.isReleased ? true : nil }
+        }
+        let made = try make(request, of: instance, script)
+        if state.withLock(\.isEarly) { throw CheckSkipped("'\(load.url)' tells something while it is made (LIFE-01)") }
+        try made.start()
+        let isInside: Bool? = state.wait(atMost: patience) { $0.isInside }
+        let reason: CheckSkipped?
+        do throws(CheckSkipped) {
+            guard let isInside else { throw CheckSkipped("'\(load.url)' told nothing within \(ValueFormatting.time(patience)) (LIFE-02)") }
+            guard isInside else { throw CheckSkipped.other("'\(load.url)' delivers no such event") }
+            try body()
+            reason = nil
+        } catch {
+            reason = error
+            made.stop()
+        }
+        state.withLockBroadcasting { $0.isReleased = true }
+        let record = settled(made, within: patience)
+        if let reason { throw reason }
+        return record
+    }
+
+    /// Calls `body` with what comes of each load with `fields`, pauses, each of `policies`, and each of `marks` at the end of its URL, as far as that is a URL
+    /// that a handler takes.
+    /// One that takes more than a second is stopped, and not looked at.
+    func eachVariant(
+        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], policies: [CachePolicy] = [.useProtocol],
+        pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
+    ) throws(CheckSkipped) {
+        let instance = try instance()
+        for load in try loads(scenario) {
+            for (mark, policy) in marks.flatMap({ mark in policies.map { (mark, $0) } }) {
+                // `try?` because a text that is no URL never reaches a plugin.
+                guard var request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
+                for field in fields { request.fields[field.name] = field.value }
+                request.cachePolicy = policy
+                var script = Self.script(for: load)
+                if pausing { script.pauses = .each }
+                let made = try make(request, of: instance, script)
+                try made.start()
+                if let record = endedSoon(made) { body(load, record) }
+            }
+        }
+        if areAllIdle { instance.end() }
+    }
+
+    /// Calls `body` with what comes of loads that are not answered as their manifest has it: questions cancelled, without a credential or answered wrong, and
+    /// redirects not taken. One that takes more than a second is stopped, and not looked at.
+    ///
+    /// - Parameter withStops: also of loads that never begin, or are stopped while a question waits.
+    func eachOtherEnd(withStops: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(CheckSkipped) {
+        let instance = try instance()
+        for load in target.loads where load.isLoadable && load.tags.isDisjoint(with: [.hangs, .large]) {
+            var scripts: [ClientScript] = []
+            if withStops, let made = try? make(request(load.url), of: instance, Self.script(for: load)) {  // because some are refused
+                made.stop()
+                made.destroy()
+                body(load, made.record)
+            }
+            if load.tags.contains(.challenges) {
+                let answers: [[ClientScript.ChallengeAnswer]] = [[.cancel], [.without], [Self.wrongAnswer, Self.wrongAnswer, .cancel]]
+                scripts += answers.map { answers in
+                    var script = Self.script(for: load)
+                    script.answer = { answers[min($0, answers.count - 1)] }
+                    return script
+                }
+                if withStops {
+                    var script = Self.script(for: load)
+                    script.decision = .never
+                    scripts.append(script)
+                }
+            }
+            if load.tags.contains(.redirects) {
+                var script = Self.script(for: load)
+                script.takesRedirects = false
+                scripts.append(script)
+            }
+            for script in scripts {
+                // `try?` because one that no handler takes hides nothing of the others.
+                guard let made = try? make(request(load.url), of: instance, script) else { continue }
+                try made.start()
+                if script.decision == .never {
+                    _ = made.client.waitUntilHeld(atMost: shortPatience)
+                    made.stop()
+                }
+                if let record = endedSoon(made) { body(load, record) }
+            }
+        }
+        if areAllIdle { instance.end() }
+    }
+
+    /// The request of a load with user information in its URL; `nil` where the URL has no room for it, or no handler takes it then.
+    func request(
+        of load: ConformanceLoad, user: String, password: String, to instance: ProbedInstance
+    ) throws(CheckSkipped) -> Request? {
+        guard let slashes = load.url.utf8.firstRange(of: "://".utf8) else { return nil }
+        let text = load.url[..<slashes.upperBound] + "\(user):\(password)@" + load.url[slashes.upperBound...]
+        guard let request = try? request(String(text)), try handler(for: request, of: instance) != nil  // because not every URL has a host
+        else { return nil }
+        return request
+    }
+
+    /// The request of a load, and the answers it needs; an upload where it is one.
+    func scene(_ load: ConformanceLoad) throws(CheckSkipped) -> (Request, ClientScript) {
+        if load.tags.contains(.uploads) { return try upload(load, Self.pieces, length: Self.length) }
+        return (try request(load.url), Self.script(for: load))
+    }
+
+    /// The upload of `pieces`.
+    func upload(_ load: ConformanceLoad, _ pieces: [[UInt8]], length: Int64?) throws(CheckSkipped) -> (Request, ClientScript) {
+        var request = try request(load.url)
+        // Piece by piece: many loads of a check come here, and byte by byte takes long where nothing is optimised.
+        let bytes = pieces.reduce(into: [UInt8]()) { $0 += $1 }
+        request.method = .post
+        request.body =
+            length == nil
+            ? Body(length: nil, isRewindable: true) { () throws(LoadError) in try Body.bytes(bytes).makeReader() } : .bytes(bytes)
+        var script = Self.script(for: load)
+        script.body = pieces
+        return (request, script)
+    }
+
+    /// A credential that nobody has.
+    static let wrongCredential = (user: "judge-u5er", password: "judge-s3cret")
+    static let wrongAnswer = ClientScript.ChallengeAnswer.use(user: wrongCredential.user, password: wrongCredential.password)
+
+    /// A body in pieces of several sizes.
+    static let pieces: [[UInt8]] = (0..<7).map { piece in [UInt8](repeating: UInt8(piece + 65), count: 1 + piece * 1000) }
+    static let length = Int64(pieces.reduce(0) { $0 + $1.count })
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What code writes to standard output and standard error, caught in files for as long as it runs.
+enum OutputCapture {
+    /// - Parameter folder: where the files lie meanwhile.
+    static func bytes(in folder: String, _ body: () throws(CheckSkipped) -> Void) throws(CheckSkipped) -> [(name: String, bytes: [UInt8])] {
+        let places: [(name: String, number: Int32)] = [("output", STDOUT_FILENO), ("error", STDERR_FILENO)]
+        fflush(nil)
+        var kept: [Int32] = []
+        var files: [String] = []
+        for (_, number) in places {
+            var template = Array("\(folder)/portolan-judge-XXXXXX".utf8CString)
+            let file = unsafe mkstemp(&template)
+            guard file >= 0 else { throw CheckSkipped.lack("no temporary file can be made (errno \(errno))") }
+            files.append(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
+            kept.append(dup(number))
+            dup2(file, number)
+            close(file)
+        }
+        defer {
+            for (index, place) in places.enumerated() {
+                dup2(kept[index], place.number)
+                close(kept[index])
+                unsafe unlink(files[index])
+            }
+        }
+        try body()
+        fflush(nil)
+        return zip(places, files).map { ($0.name, FileManager.default.contents(atPath: $1).map { Array($0) } ?? []) }
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+/// Doing the same on several threads at once.
+enum Parallel {
+    /// What `body` gives on each of `count` threads, which begin together.
+    static func results<Value: Sendable>(
+        threads count: Int, within limit: Duration = .seconds(30), _ body: @escaping @Sendable (Int) -> Value
+    ) throws(CheckSkipped) -> [Value] {
+        let state = ConditionLock((ready: 0, values: [Int: Value]()))
+        for index in 0..<count {
+            do throws(LoadError) {
+                try PlatformThread.start {
+                    state.withLockBroadcasting { $0.ready += 1 }
+                    state.wait { $0.ready == count ? () : nil }
+                    let value = body(index)
+                    state.withLockBroadcasting { $0.values[index] = value }
+                }
+            } catch {
+                throw CheckSkipped.lack(error.message)
+            }
+        }
+        let values = state.wait(atMost: limit) { $0.values.count == count ? $0.values : nil }
+        guard let values else { throw CheckSkipped("eight threads did not come back within \(limit)") }
+        return (0..<count).compactMap { values[$0] }
+    }
+}

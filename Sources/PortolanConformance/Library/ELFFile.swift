@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// What a shared library says of itself without being opened (`elf(5)`), for 64 bits, little-endian.
+struct ELFFile {
+    /// Names of the functions and objects that it defines for others.
+    private(set) var exports: [String] = []
+    /// Libraries that it needs (DT_NEEDED).
+    private(set) var needed: [String] = []
+    /// Where it has these looked for (DT_RPATH, DT_RUNPATH), folder by folder.
+    private(set) var runPaths: [String] = []
+    /// Whether there is code of Swift's in it, or in what it needs.
+    private(set) var hasSwift = false
+    /// Whether there is code of Rust's in it, whose library ends the process where there is no memory, in these words.
+    var hasRust: Bool { bytes.contains(Array("memory allocation of ".utf8)) }
+    private(set) var hasExecutableStack = true
+    private(set) var hasWritableCode = false
+
+    private let bytes: [UInt8]
+
+    /// - Throws: where the file can't be read, or is no such library.
+    init(at path: String) throws(CheckSkipped) {
+        guard let data = FileManager.default.contents(atPath: path) else { throw CheckSkipped.lack("'\(path)' can't be read") }
+        try self.init(Array(data))
+    }
+
+    init(_ bytes: [UInt8]) throws(CheckSkipped) {
+        self.bytes = bytes
+        guard bytes.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1]) else {
+            throw CheckSkipped("the library is no ELF file of 64 bits, little-endian")
+        }
+        let segments = table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), least: 56)
+        for segment in segments { note(segment) }
+        let dynamic = segments.first { number($0, 4) == Self.dynamicSegment }
+        if let dynamic { readDynamic(at: number(dynamic + 8, 8), size: number(dynamic + 32, 8)) }
+        readSymbols()
+    }
+
+    private static let (dynamicSegment, loadSegment, stackSegment) = (2, 1, 0x6474_E551)
+
+    private mutating func note(_ segment: Int) {
+        let flags = number(segment + 4, 4)
+        switch number(segment, 4) {
+        case Self.stackSegment: hasExecutableStack = flags & 1 != 0
+        case Self.loadSegment: if flags & 3 == 3 { hasWritableCode = true }
+        default: break
+        }
+    }
+
+    private mutating func readDynamic(at start: Int, size: Int) {
+        let entries = table(at: start, entrySize: 16, count: size / 16, least: 16).map { (tag: number($0, 8), value: number($0 + 8, 8)) }
+        guard let strings = entries.first(where: { $0.tag == 5 }).map({ offset(ofAddress: $0.value) }) else { return }
+        needed = entries.filter { $0.tag == 1 }.map { text(at: strings + $0.value) }
+        let paths = entries.filter { $0.tag == 15 || $0.tag == 29 }.map { text(at: strings + $0.value) }
+        runPaths = paths.flatMap { $0.split(separator: ":", omittingEmptySubsequences: false).map(String.init) }
+    }
+
+    /// The dynamic symbols, by the section that holds them.
+    private mutating func readSymbols() {
+        let sections = table(at: number(40, 8), entrySize: number(58, 2), count: number(60, 2), least: 64)
+        let names = number(62, 2)
+        if names < sections.count {
+            let start = number(sections[names] + 24, 8)
+            hasSwift =
+                needed.contains { $0.hasPrefix("libswift") } || sections.contains { text(at: start + number($0, 4)).hasPrefix("swift5_") }
+        }
+        guard let section = sections.first(where: { number($0 + 4, 4) == 11 }) else { return }
+        let link = number(section + 40, 4)
+        guard link < sections.count else { return }
+        let strings = number(sections[link] + 24, 8)
+        let (start, size) = (number(section + 24, 8), number(section + 32, 8))
+        for symbol in table(at: start, entrySize: 24, count: size / 24, least: 24) {
+            let info = number(symbol + 4, 1)
+            let (binding, isDefined, isHidden) = (info >> 4, number(symbol + 6, 2) != 0, number(symbol + 5, 1) & 3 != 0)
+            // Global, weak or unique; functions and objects. The linker's own marks have no type.
+            if [1, 2, 10].contains(binding), isDefined, !isHidden, [1, 2, 6, 10].contains(info & 15) {
+                exports.append(text(at: strings + number(symbol, 4)))
+            }
+        }
+    }
+
+    /// Where in the file an address lies that a segment maps.
+    private func offset(ofAddress address: Int) -> Int {
+        for segment in table(at: number(32, 8), entrySize: number(54, 2), count: number(56, 2), least: 56)
+        where number(segment, 4) == Self.loadSegment {
+            let (start, size) = (number(segment + 16, 8), number(segment + 32, 8))
+            if address >= start, address - start < size { return number(segment + 8, 8) + address - start }
+        }
+        return bytes.count
+    }
+
+    // MARK: The file's bytes, of which none is trusted
+
+    /// Where the entries of a table begin; those that do not lie in the file are left out.
+    private func table(at start: Int, entrySize: Int, count: Int, least: Int) -> [Int] {
+        guard entrySize >= least, start <= bytes.count, count > 0 else { return [] }
+        return (0..<min(count, 1 << 16)).map { start + $0 * entrySize }.filter { $0 + entrySize <= bytes.count }
+    }
+
+    /// Little-endian; 0 where there is none, and never more than fits a file's offset.
+    private func number(_ offset: Int, _ size: Int) -> Int {
+        guard offset >= 0, offset <= bytes.count - size else { return 0 }
+        let value = bytes[offset..<offset + size].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return Int(min(value, 1 << 40))
+    }
+
+    private func text(at offset: Int) -> String {
+        guard offset >= 0, offset < bytes.count else { return "" }
+        return String(decoding: bytes[offset...].prefix(4096).prefix { $0 != 0 }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A system that refuses a library what it usually gives: its own calls of these functions alone, and all others of the process go on as before.
+@safe
+enum FaultInjection {
+    enum Resource: Sendable {
+        /// What allocates: `malloc(3)` and those that call it.
+        case memory
+        /// What makes a thread.
+        case threads
+        /// What ends the process. It is always refused: the thread that asks waits for good.
+        case end
+    }
+
+    private static let calls = Atomic(0)
+    private static let first = Atomic(Int.max)
+    private static let last = Atomic(Int.max)
+    private static let ended = Mutex<String?>(nil)
+
+    /// Stands between `library` and the functions of `resource`.
+    ///
+    /// - Returns: whether it calls any of them.
+    static func serve(_ resource: Resource, to library: ProbedLibrary) -> Bool {
+        // Before the library can use up the keys that there are.
+        if resource == .threads, !OwnThread.canCount { return false }
+        var isCalled = false
+        for function in functions(of: resource) where unsafe library.replace(function.name, by: function.pointer) { isCalled = true }
+        return isCalled
+    }
+
+    /// Refuses the calls of these numbers, counted from 1 from now on.
+    static func refuse(_ numbers: ClosedRange<Int>) {
+        calls.store(0, ordering: .sequentiallyConsistent)
+        first.store(numbers.lowerBound, ordering: .sequentiallyConsistent)
+        last.store(numbers.upperBound, ordering: .sequentiallyConsistent)
+    }
+
+    /// Counts from now on, and refuses nothing.
+    static func count() { refuse(Int.max...Int.max) }
+
+    /// How many calls there were since the last order.
+    static var callCount: Int { calls.load(ordering: .sequentiallyConsistent) }
+
+    /// How many threads run that the library has begun by calls of its own, since it was served ``Resource/threads``.
+    static var threadCount: Int { OwnThread.count.load(ordering: .sequentiallyConsistent) }
+
+    /// With which function it wanted to end the process; `nil` where it did not.
+    static var triedToEndBy: String? { ended.withLock(\.self) }
+
+    private static func refuses() -> Bool {
+        let number = calls.add(1, ordering: .sequentiallyConsistent).newValue
+        return number >= first.load(ordering: .sequentiallyConsistent) && number <= last.load(ordering: .sequentiallyConsistent)
+    }
+
+    private static func refusesMemory() -> Bool {
+        guard refuses() else { return false }
+        errno = ENOMEM
+        return true
+    }
+
+    private static func wait(instead function: String) -> Never {
+        ended.withLock { $0 = $0 ?? function }
+        while true { pause() }
+    }
+
+    /// One that stands between.
+    @safe
+    private struct Function {
+        let name: String
+        let pointer: UnsafeMutableRawPointer
+
+        init<Pointer>(_ name: String, _ function: Pointer) {
+            self.name = name
+            // A C function is its address.
+            unsafe pointer = unsafe unsafeBitCast(function, to: UnsafeMutableRawPointer.self)
+        }
+    }
+
+    private static func functions(of resource: Resource) -> [Function] {
+        switch resource {
+        case .memory: memoryFunctions
+        case .threads: threadFunctions
+        case .end: endFunctions
+        }
+    }
+
+    private static var memoryFunctions: [Function] {
+        let allocate: @convention(c) (Int) -> UnsafeMutableRawPointer? = { unsafe FaultInjection.refusesMemory() ? nil : malloc($0) }
+        let clear: @convention(c) (Int, Int) -> UnsafeMutableRawPointer? = { unsafe FaultInjection.refusesMemory() ? nil : calloc($0, $1) }
+        let resize: @convention(c) (UnsafeMutableRawPointer?, Int) -> UnsafeMutableRawPointer? = {
+            unsafe FaultInjection.refusesMemory() ? nil : realloc($0, $1)
+        }
+        let resizeList: @convention(c) (UnsafeMutableRawPointer?, Int, Int) -> UnsafeMutableRawPointer? = {
+            unsafe FaultInjection.refusesMemory() ? nil : reallocarray($0, $1, $2)
+        }
+        let align: @convention(c) (Int, Int) -> UnsafeMutableRawPointer? = {
+            unsafe FaultInjection.refusesMemory() ? nil : aligned_alloc($0, $1)
+        }
+        let alignInto: @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, Int, Int) -> Int32 = {
+            unsafe FaultInjection.refuses() ? ENOMEM : posix_memalign($0, $1, $2)
+        }
+        let copy: @convention(c) (UnsafePointer<CChar>) -> UnsafeMutablePointer<CChar>? = {
+            unsafe FaultInjection.refusesMemory() ? nil : strdup($0)
+        }
+        let copyPart: @convention(c) (UnsafePointer<CChar>, Int) -> UnsafeMutablePointer<CChar>? = {
+            unsafe FaultInjection.refusesMemory() ? nil : strndup($0, $1)
+        }
+        return unsafe [
+            Function("malloc", allocate),
+            Function("calloc", clear),
+            Function("realloc", resize),
+            Function("reallocarray", resizeList),
+            Function("aligned_alloc", align),
+            Function("posix_memalign", alignInto),
+            Function("strdup", copy),
+            Function("strndup", copyPart),
+        ]
+    }
+
+    private static var threadFunctions: [Function] {
+        typealias Create =
+            @convention(c) (
+                UnsafeMutableRawPointer, UnsafeMutableRawPointer?, UnsafeMutableRawPointer, UnsafeMutableRawPointer?
+            ) -> Int32
+        let create: Create = { thread, attributes, body, argument in
+            guard !FaultInjection.refuses(), let symbol = unsafe dlsym(nil, "pthread_create") else { return EAGAIN }
+            typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
+            let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? nil }
+            return unsafe OwnThread.begin(body, argument) { own in
+                unsafe unsafeBitCast(symbol, to: Create.self)(thread, attributes, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), own)
+            }
+        }
+        typealias CreateOfC11 = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Int32
+        let createOfC11: CreateOfC11 = { thread, body, argument in
+            // thrd_error (threads.h)
+            guard !FaultInjection.refuses(), let symbol = unsafe dlsym(nil, "thrd_create") else { return 2 }
+            typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> Int32
+            let run: Body = { unsafe OwnThread.run($0) { unsafe unsafeBitCast($0, to: Body.self)($1) } ?? 0 }
+            return unsafe OwnThread.begin(body, argument) { own in
+                unsafe unsafeBitCast(symbol, to: CreateOfC11.self)(thread, unsafeBitCast(run, to: UnsafeMutableRawPointer.self), own)
+            }
+        }
+        return unsafe [
+            Function("pthread_create", create),
+            Function("thrd_create", createOfC11),
+        ]
+    }
+
+    private static var endFunctions: [Function] {
+        let abort: @convention(c) () -> Void = { FaultInjection.wait(instead: "abort") }
+        let exit: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(instead: "exit") }
+        let quickExit: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(instead: "quick_exit") }
+        let exitAtOnce: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(instead: "_exit") }
+        return [
+            Function("abort", abort),
+            Function("exit", exit),
+            Function("quick_exit", quickExit),
+            Function("_exit", exitAtOnce),
+            Function("_Exit", exitAtOnce),
+        ]
+    }
+}
+
+/// What a thread that the library has begun is to do.
+@safe
+private final class OwnThread {
+    static let count = Atomic(0)
+    /// What counts one that ends, also by pthread_exit(3).
+    private static let end: pthread_key_t? = {
+        var key = pthread_key_t()
+        return unsafe pthread_key_create(&key) { _ in OwnThread.count.subtract(1, ordering: .sequentiallyConsistent) } == 0 ? key : nil
+    }()
+
+    static var canCount: Bool { end != nil }
+
+    private let body: UnsafeMutableRawPointer
+    private let argument: UnsafeMutableRawPointer?
+
+    private init(_ body: UnsafeMutableRawPointer, _ argument: UnsafeMutableRawPointer?) {
+        unsafe (self.body, self.argument) = unsafe (body, argument)
+    }
+
+    /// - Parameter create: begins a thread that ``run(_:_:)`` is given its argument; 0 where there is one.
+    static func begin(
+        _ body: UnsafeMutableRawPointer, _ argument: UnsafeMutableRawPointer?, _ create: (UnsafeMutableRawPointer) -> Int32
+    ) -> Int32 {
+        let own = unsafe Unmanaged.passRetained(OwnThread(body, argument))
+        count.add(1, ordering: .sequentiallyConsistent)
+        let status = unsafe create(own.toOpaque())
+        if status != 0 {
+            count.subtract(1, ordering: .sequentiallyConsistent)
+            unsafe own.release()
+        }
+        return status
+    }
+
+    static func run<Result>(
+        _ pointer: UnsafeMutableRawPointer?, _ call: (UnsafeMutableRawPointer, UnsafeMutableRawPointer?) -> Result
+    ) -> Result? {
+        guard let pointer = unsafe pointer else { return nil }
+        let own = unsafe Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue()
+        // Its value only has to be one. One that can't be counted when it ends is not counted.
+        let isCounted = end.map { unsafe pthread_setspecific($0, pointer) } == 0
+        if !isCounted { count.subtract(1, ordering: .sequentiallyConsistent) }
+        return unsafe call(own.body, own.argument)
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+
+struct ReadField: Hashable, Sendable {
+    let name, value: ReadText
+
+    /// The fields at `start`; `nil` where they can't be read, or are more than any message has.
+    static func list(_ start: UnsafePointer<portolan_field>?, _ count: Int) -> [Self]? {
+        unsafe ReadStruct.list(start, count, atMost: 1 << 16) { unsafe Self(name: ReadText($0.name), value: ReadText($0.value)) }
+    }
+}
+
+struct DecodedResponse: Hashable, Sendable, CompletenessChecking {
+    let status: Int32
+    let url, mimeType, charset, name: ReadText
+    let expectedLength: Int64
+    var fields: [ReadField]?
+    let storage: Int32
+
+    var unreadable: [String] {
+        let texts = [("the URL", url), ("the MIME type", mimeType), ("the charset", charset), ("the suggested name", name)]
+        let ofFields = fields.map { $0.contains { $0.name.isUnreadable || $0.value.isUnreadable } ? ["the text of a field"] : [] }
+        return texts.filter { $1.isUnreadable }.map(\.0) + (ofFields ?? ["the list of fields"])
+    }
+
+    init(_ response: portolan_response) {
+        unsafe (status, expectedLength, storage) = (response.status, response.expected_length, response.storage.rawValue)
+        unsafe (url, mimeType) = (ReadText(response.url), ReadText(response.mime_type))
+        unsafe (charset, name) = (ReadText(response.text_encoding), ReadText(response.suggested_name))
+        unsafe fields = ReadField.list(response.fields, response.field_count)
+    }
+}
+
+struct ReadError: Hashable, Sendable, CompletenessChecking {
+    let code: Int32
+    let domain, message: ReadText
+    /// The codes and domains of its causes, nearest first.
+    let causes: [Cause]
+    /// Whether the list of causes ends where one is too short, or can't be read.
+    let hasBrokenCause: Bool
+
+    var unreadable: [String] {
+        var found = [("the domain", domain), ("the message", message)].filter { $1.isUnreadable }.map(\.0)
+        if hasBrokenCause || causes.contains(where: { $0.domain.isUnreadable || $0.message.isUnreadable }) { found.append("a cause") }
+        return found
+    }
+
+    struct Cause: Hashable, Sendable {
+        let code: Int32
+        let domain, message: ReadText
+    }
+
+    init(_ error: portolan_error) {
+        unsafe (code, domain, message) = (error.code, ReadText(error.domain), ReadText(error.message))
+        var causes: [Cause] = []
+        var (next, isBroken) = unsafe (error.cause, false)
+        while causes.count < 8, !isBroken, unsafe next != nil {
+            let given = unsafe ReadStruct(next) { unsafe ($0.code, ReadText($0.domain), ReadText($0.message), $0.cause) }
+            guard let cause = unsafe given.value else {
+                isBroken = true
+                continue
+            }
+            unsafe causes.append(Cause(code: cause.0, domain: cause.1, message: cause.2))
+            unsafe next = cause.3
+        }
+        (self.causes, hasBrokenCause) = (causes, isBroken)
+    }
+}
+
+struct ReadChange: Hashable, Sendable, CompletenessChecking {
+    let url, method: ReadText
+    let fields: [ReadField]?
+    let dropsBody, dropsFields: Bool
+    /// Of the properties that it replaces or removes.
+    let propertyNames: [ReadText]?
+    /// Whether a text or the bytes of one can't be read.
+    let hasBrokenProperty: Bool
+
+    var unreadable: [String] {
+        var found = [("the URL", url), ("the method", method)].filter { $1.isUnreadable }.map(\.0)
+        if let fields {
+            if fields.contains(where: { $0.name.isUnreadable || $0.value.isUnreadable }) { found.append("the text of a field") }
+        } else {
+            found.append("the list of fields")
+        }
+        if propertyNames == nil { found.append("the list of properties") }
+        if hasBrokenProperty { found.append("a property") }
+        return found
+    }
+
+    init(_ change: portolan_change) {
+        unsafe (url, method) = (ReadText(change.url), ReadText(change.method))
+        unsafe fields = ReadField.list(change.fields, change.field_count)
+        unsafe (dropsBody, dropsFields) = (change.drops_body != 0, change.drops_fields != 0)
+        let properties = unsafe ReadStruct.list(change.properties, change.property_count, atMost: 1 << 16) { property in
+            let hasBytes = unsafe [PORTOLAN_KIND_TEXT, PORTOLAN_KIND_BYTES].contains(property.kind)
+            return unsafe (name: ReadText(property.name), isBroken: hasBytes && ReadText(property.bytes).isUnreadable)
+        }
+        propertyNames = properties?.map(\.name)
+        hasBrokenProperty = properties?.contains { $0.isBroken || $0.name.isUnreadable } ?? false
+    }
+}
+
+struct ReadChallenge: Hashable, Sendable, CompletenessChecking {
+    let method, port, failureCount: Int32
+    let isProxy: Bool
+    let protocolName, host, realm, scheme: ReadText
+    /// Why the last answer failed.
+    let previous: ReadStruct<ReadError>
+    /// `nil` where they can't be read.
+    let certificates: [ReadText]?
+
+    var unreadable: [String] {
+        let texts = [("the protocol", protocolName), ("the host", host), ("the realm", realm), ("the scheme", scheme)]
+        var found = texts.filter { $1.isUnreadable }.map(\.0)
+        if certificates?.contains(where: \.isUnreadable) ?? true { found.append("the list of certificates") }
+        switch previous {
+        case .missing: break
+        case .short, .unreadable: found.append("the error of the last answer")
+        case .whole(let error): found += error.unreadable.map { "\($0) of the last answer's error" }
+        }
+        return found
+    }
+
+    init(_ challenge: portolan_challenge) {
+        unsafe (method, port, failureCount) = (challenge.method.rawValue, challenge.port, challenge.failure_count)
+        unsafe isProxy = challenge.is_proxy != 0
+        unsafe (protocolName, host, realm) = (ReadText(challenge.protocol), ReadText(challenge.host), ReadText(challenge.realm))
+        unsafe (scheme, previous) = (ReadText(challenge.scheme), ReadStruct(challenge.previous, ReadError.init))
+        certificates = unsafe ReadStruct.list(challenge.certificates, challenge.certificate_count, atMost: 1 << 12) { unsafe ReadText($0) }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A structure that begins with its size, as a plugin gave it.
+enum ReadStruct<Value> {
+    case missing
+    /// It says a size that does not cover version 1.
+    case short(UInt32)
+    case unreadable
+    case whole(Value)
+
+    var value: Value? {
+        if case .whole(let value) = self { value } else { nil }
+    }
+}
+
+extension ReadStruct: Equatable where Value: Equatable {}
+extension ReadStruct: Hashable where Value: Hashable {}
+extension ReadStruct: Sendable where Value: Sendable {}
+
+extension ReadStruct {
+    /// What is at `pointer`, of which no byte is read that can't be or that its `size` does not cover.
+    init<Root>(_ pointer: UnsafePointer<Root>?, _ read: (Root) -> Value) {
+        guard let pointer = unsafe pointer else {
+            self = .missing
+            return
+        }
+        guard unsafe ReadableMemory.contains(pointer, 4) else {
+            self = .unreadable
+            return
+        }
+        let size = unsafe UnsafeRawPointer(pointer).loadUnaligned(as: UInt32.self)
+        guard Int(size) >= MemoryLayout<Root>.size else {
+            self = .short(size)
+            return
+        }
+        guard unsafe ReadableMemory.contains(pointer, MemoryLayout<Root>.size) else {
+            self = .unreadable
+            return
+        }
+        self = unsafe .whole(read(UnsafeRawPointer(pointer).loadUnaligned(as: Root.self)))
+    }
+
+    /// The values at `start`; `nil` where they can't be read, or are more than `limit`.
+    static func list<Element>(_ start: UnsafePointer<Element>?, _ count: Int, atMost limit: Int, _ read: (Element) -> Value) -> [Value]? {
+        guard count != 0 else { return [] }
+        guard let start = unsafe start, (1...limit).contains(count),
+            unsafe ReadableMemory.contains(start, count * MemoryLayout<Element>.stride)
+        else { return nil }
+        return (0..<count).map { unsafe read(start[$0]) }
+    }
+}
+
+/// A structure that points at others.
+protocol CompletenessChecking {
+    /// What of it is counted or pointed at, and is not there.
+    var unreadable: [String] { get }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CThreadTrace
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension ConformanceRunner {
+    /// Runs each check in a separate process, `jobs` in parallel, and passes each result to `tell` in the order of
+    /// completion.
+    ///
+    /// The processes are copies of this process (`fork(2)`), which must have no thread other than the caller's. So a
+    /// command can use it, but a test cannot. A supervisor process watches each check, notices its end, and ends its
+    /// leftover processes. When this process ends in any way, all of them end, and the temporary folder is removed;
+    /// SIGINT, SIGTERM and SIGHUP end this process with 128 and their number as its status.
+    ///
+    /// - Throws: If this process has other threads, if no temporary folder can be made, and errors of `tell`.
+    public func run(_ checks: [ConformanceCheck], jobs: Int, _ tell: (CheckResult) throws -> Void) throws {
+        guard ProcessResources.threads().count == 1 else { throw SeveralThreads() }
+        var runner = self
+        let folder = if let folder { folder } else { try RunFolder() }
+        runner.folder = folder
+        defer { if self.folder == nil { folder.remove() } }
+        RunnerSignals.observe(folder)
+        defer { RunnerSignals.restore() }
+        // If the plugin ends a supervisor, the supervisor's descendants become children of this process.
+        _ = portolan_adopt_descendants(1)
+        defer { _ = portolan_adopt_descendants(0) }
+        let openness = portolan_set_open_to_others(0)
+        defer { _ = portolan_set_open_to_others(openness) }
+        let isJudged = memcheck == nil && target.library != nil
+        var standing = StandingState(of: isJudged ? target.library : nil)
+        var leftovers = Leftovers(of: checks, isJudged: isJudged)
+        var contradictions = Contradictions(isJudged: isJudged)
+        try runner.make(checks, jobs, &standing) { outcome in
+            if let result = leftovers.note(outcome), let result = contradictions.note(result) { try tell(result) }
+        }
+        for result in leftovers.results {
+            if let result = contradictions.note(result) { try tell(result) }
+        }
+        // Also run the blamed rules that were not selected; their results count if they fail.
+        let blamed = contradictions.unmade
+        if !blamed.isEmpty {
+            try runner.make(blamed, jobs, &standing) { outcome in
+                if let result = contradictions.note(outcome.result), result.verdict.isFailure { try tell(result) }
+            }
+        }
+        for result in contradictions.results { try tell(result) }
+    }
+
+    private func make(
+        _ checks: [ConformanceCheck], _ jobs: Int, _ standing: inout StandingState, _ tell: (Supervisor.Outcome) throws -> Void
+    ) throws {
+        var names = StackNames()
+        var supervisors = SupervisorPool(self, checks, max(1, min(jobs, checks.count)))
+        defer { supervisors.end() }
+        while let outcomes = supervisors.next() {
+            for var outcome in outcomes {
+                // Not under Valgrind: its log has the stack already, and a lookup would be as slow as everything else.
+                if memcheck == nil { outcome.result.nameCrash(by: &names, library: target.library) }
+                if !standing.review(&outcome), let supervisor = outcome.supervisor { supervisors.end(supervisor) }
+                try tell(outcome)
+            }
+        }
+    }
+
+    public struct SeveralThreads: Error, CustomStringConvertible {
+        public var description: String { "this process has several threads, and can't be copied for each check; make the checks in it" }
+    }
+}

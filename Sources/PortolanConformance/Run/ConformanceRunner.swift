@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import PortolanCore
+import PortolanPlugins
+
+/// Checks a plugin against the catalogue.
+///
+///     let runner = ConformanceRunner(ConformanceTarget(library: "/usr/lib/portolan/tide.so"))
+///     let result = runner.result(of: check)
+public struct ConformanceRunner: Sendable {
+    public let target: ConformanceTarget
+    /// The seed of random input.
+    public var seed: UInt64 = 0
+    /// The time after which a check counts as hung. A load in it may take a quarter of that.
+    public var timeLimit = Duration.seconds(20)
+
+    /// Valgrind's logs; `nil` if this process does not run under Valgrind.
+    var memcheck: MemcheckRun?
+
+    /// The temporary folder of the run; if it is `nil`, ``run(_:jobs:_:)`` makes a new one.
+    package var folder: RunFolder?
+
+    /// Makes the loader for nested loads. Called at most once per check, in the process that runs the check.
+    public var makeInnerLoader: @Sendable () -> Loader = { Loader(configuration: .default, registry: ProtocolRegistry()) }
+
+    public init(_ target: ConformanceTarget) {
+        self.target = target
+    }
+
+    /// Runs a check in this process, for debuggers. A plugin that crashes or hangs does that to this process, too.
+    public func result(of check: ConformanceCheck) -> CheckResult {
+        do throws(CheckSkipped) {
+            return result(of: check, try CallLog())
+        } catch {
+            return CheckResult(check.rule, .skipped, note: error.reason)
+        }
+    }
+
+    /// - Parameter isSupervised: Whether a supervisor sees the processes that the check leaves behind.
+    func result(of check: ConformanceCheck, _ callLog: CallLog, isSupervised: Bool = false) -> CheckResult {
+        if let ability = check.rule.awaits {
+            return CheckResult(check.rule, .skipped, note: "it comes with the loader's \(ability.rawValue)")
+        }
+        if let objection = target.objection(to: check.rule) { return CheckResult(check.rule, .skipped, note: objection) }
+        // Before any count, create the resources that the runner's own watches need.
+        if target.library != nil { DescriptorWatches.prepare() }
+        var instanceContext = InstanceContext(callLog: callLog, inner: InnerLoads(makeInnerLoader))
+        if let folder { instanceContext.folder = folder.path }
+        instanceContext.isSupervised = isSupervised
+        let context = CheckContext(target, on: instanceContext, seed: seed, timeLimit: timeLimit)
+        let start = MonotonicTime.now
+        var problem: CheckSkipped?
+        do throws(CheckSkipped) {
+            try check.body(context)
+        } catch {
+            problem = error
+        }
+        let verdict = Verdict.of(context.findings, check.rule, isUnjudged: problem != nil)
+        var result = CheckResult(check.rule, verdict, findings: context.findings, note: problem?.reason)
+        if problem?.isLack == true { result.lack = .later }
+        result.duration = MonotonicTime.now - start
+        result.hasLeftOpen = !instanceContext.open.isZero
+        if result.verdict == .failed { result.lastEvents = context.lastEvents ?? [] }
+        return result
+    }
+}

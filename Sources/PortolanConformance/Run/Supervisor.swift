@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A process between the judge and the processes of checks, made by `fork(2)`. It makes one check at a time, sees how its process ends, and ends what that
+/// leaves; when the judge is gone, it ends everything, and itself.
+final class Supervisor {
+    let process: pid_t
+    private let orders: Int32
+    /// Where something is to be read when a check is over.
+    let reports: Int32
+    private let callLog: CallLog
+    private let sealed: SealedResult
+    private let runner: ConformanceRunner
+    private(set) var running: Running?
+
+    struct Running {
+        let check: ConformanceCheck
+        let start: Duration
+        /// When the keeper itself does not do its part.
+        let deadline: Duration
+    }
+
+    /// What came of a check, and what outlived it.
+    struct Outcome {
+        var result: CheckResult
+        var left: [String] = []
+        /// The keeper, where it is still there.
+        var supervisor: pid_t?
+    }
+
+    /// How much longer than a check its keeper may take.
+    private static let slack = Duration.seconds(15)
+
+    /// - Parameter others: the judge's other keepers, whose checks are none of this one's business.
+    init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], beside others: [Supervisor]) throws(CheckSkipped) {
+        let (callLog, sealed) = (try CallLog(), try SealedResult())
+        var (order, report): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        guard unsafe pipe(&order) == 0 else { throw CheckSkipped.lack("no pipe can be made (errno \(errno))") }
+        guard unsafe pipe(&report) == 0 else {
+            let number = errno
+            for end in order { close(end) }
+            throw CheckSkipped.lack("no pipe can be made (errno \(number))")
+        }
+        for end in order + report { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let judgeProcess = getpid()
+        let child = RunnerSignals.holdingBack { () -> pid_t in
+            let child = fork()
+            if child == 0 {
+                for end in [order[1], report[0]] { close(end) }
+                for other in others { other.leave() }
+                SupervisorProcess(
+                    runner: runner, checks: checks, callLog: callLog, result: sealed, judgeProcess: judgeProcess, orders: order[0],
+                    reports: report[1]
+                ).serve()
+            }
+            if child > 0 { RunnerSignals.add(process: child, orders: order[1]) }
+            return child
+        }
+        let number = errno
+        for end in [order[0], report[1]] { close(end) }
+        guard child > 0 else {
+            for end in [order[1], report[0]] { close(end) }
+            throw CheckSkipped.lack("no process can be made (errno \(number))")
+        }
+        (process, orders, reports) = (child, order[1], report[0])
+        (self.callLog, self.sealed, self.runner) = (callLog, sealed, runner)
+    }
+
+    /// In the process of another keeper.
+    private func leave() {
+        for end in [orders, reports] { close(end) }
+        callLog.leave()
+        sealed.leave()
+    }
+
+    /// Has `check`, which is the one of this number, made.
+    func make(_ check: ConformanceCheck, _ number: Int) {
+        callLog.clear()
+        sealed.renew()
+        let start = MonotonicTime.now
+        running = Running(check: check, start: start, deadline: start + runner.timeLimit + Self.slack)
+        let order = CheckOrder(number, sealed.key).bytes
+        // Where that fails, the keeper is gone, which shows when its report is read.
+        while unsafe write(orders, order, order.count) < 0, errno == EINTR {}
+    }
+
+    /// What came of the check, once it is over; the keeper may be gone then, too.
+    ///
+    /// - Parameter isReady: whether there is something to be read.
+    func outcome(isReady: Bool) -> (Outcome, isGone: Bool)? {
+        guard let running else { return nil }
+        if isReady {
+            var bytes = [UInt8](repeating: 0, count: SupervisorReport.size)
+            let count = unsafe read(reports, &bytes, bytes.count)
+            if count < 0, errno == EINTR { return nil }
+            if count > 0, let report = SupervisorReport(bytes[..<count]) {
+                self.running = nil
+                return (outcome(of: running, report), false)
+            }
+        } else if running.deadline > MonotonicTime.now {
+            return nil
+        }
+        end()
+        self.running = nil
+        var result = CheckResult(
+            running.check.rule, .crashed,
+            note: "the judge's process that watches this check was ended, stopped or disturbed\(CallLogEntry.place(after: callLog.lines))")
+        result.duration = MonotonicTime.now - running.start
+        result.lastEvents = callLog.lines
+        return (Outcome(result: result), true)
+    }
+
+    private func outcome(of running: Running, _ report: SupervisorReport) -> Outcome {
+        var result = verdict(running.check.rule, report, MonotonicTime.now - running.start)
+        result.duration = MonotonicTime.now - running.start
+        result.memory = runner.memcheck?.log(of: report.process)
+        // Of a check that came to its end, those of what it found.
+        if result.verdict == .crashed || result.verdict == .hung { result.lastEvents = callLog.lines }
+        return Outcome(result: result, left: report.left, supervisor: process)
+    }
+
+    private func verdict(_ rule: ConformanceRule, _ report: SupervisorReport, _ time: Duration) -> CheckResult {
+        guard report.process > 0 else {
+            var result = CheckResult(rule, .skipped, note: "no process can be made (errno \(report.status))")
+            result.lack = .fromTheStart
+            return result
+        }
+        let content = sealed.content(for: rule)
+        if !report.wasEnded, report.status == ChildProcess.endedStatus, case .result(let bytes) = content,
+            let result = CheckResult(childBytes: bytes, rule)
+        {
+            return result
+        }
+        let (reported, what, stack) = CrashReport.read(callLog.lastBytes)
+        if report.wasEnded, reported == nil {
+            return CheckResult(
+                rule, .hung, note: "it was ended after \(ValueFormatting.time(time))\(CallLogEntry.place(after: callLog.lines))")
+        }
+        var words = [name(of: report.status, reported)]
+        if let what { words.append(what) }
+        if case .forged = content { words.append("something other than the judge left a result") }
+        var result = CheckResult(rule, .crashed, note: words.joined(separator: ", "))
+        result.crashStack = stack
+        return result
+    }
+
+    private func name(of status: Int32, _ reported: Int32?) -> String {
+        let signal = reported ?? (status & 0x7F)
+        if signal != 0 { return "ended by \(CrashReport.name(of: signal))" }
+        let code = (status >> 8) & 0xFF
+        return code == ChildProcess.threadEndedStatus
+            ? "the thread that called the plugin was ended, as by pthread_exit" : "the process ended itself with status \(code)"
+    }
+
+    // MARK: The end
+
+    /// Ends the keeper, and all that it has begun.
+    func end() {
+        Self.stop(process, orders)
+        close(reports)
+        var status: Int32 = 0
+        let limit = MonotonicTime.now + .seconds(10)
+        while true {
+            let ended = unsafe waitpid(process, &status, WNOHANG)
+            if ended == process || (ended < 0 && errno != EINTR) { break }
+            // One that the plugin has stopped or holds by ptrace(2).
+            if MonotonicTime.now > limit { kill(process, SIGKILL) }
+            usleep(500)
+        }
+        RunnerSignals.remove(process: process)
+    }
+
+    /// Has a keeper end: it is safe in a handler of signals.
+    static func stop(_ process: pid_t, _ orders: Int32) {
+        // One that waits for an order sees the end of them; one that has a check under way, the signal.
+        close(orders)
+        kill(process, SIGTERM)
+        kill(process, SIGCONT)
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The keepers of one run, each with a check under way or none.
+struct SupervisorPool {
+    private let runner: ConformanceRunner
+    private let checks: [ConformanceCheck]
+    private let limit: Int
+    private var waiting: Range<Int>
+    private var all: [Supervisor] = []
+
+    init(_ runner: ConformanceRunner, _ checks: [ConformanceCheck], _ limit: Int) {
+        (self.runner, self.checks, self.limit, waiting) = (runner, checks, limit, checks.indices)
+    }
+
+    /// Waits until checks are over, and gives what came of them; `nil` when there are no more.
+    mutating func next() -> [Supervisor.Outcome]? {
+        var outcomes: [Supervisor.Outcome] = []
+        while let number = waiting.first {
+            do throws(CheckSkipped) {
+                guard let supervisor = try idle() else { break }
+                supervisor.make(checks[number], number)
+            } catch {
+                // Those that there are can make it.
+                if !all.isEmpty { break }
+                var result = CheckResult(checks[number].rule, .skipped, note: error.reason)
+                result.lack = .fromTheStart
+                outcomes.append(Supervisor.Outcome(result: result))
+            }
+            waiting.removeFirst()
+        }
+        let busy = all.filter { $0.running != nil }
+        guard !busy.isEmpty || !outcomes.isEmpty else { return nil }
+        return outcomes + wait(busy)
+    }
+
+    private mutating func idle() throws(CheckSkipped) -> Supervisor? {
+        if let supervisor = all.first(where: { $0.running == nil }) { return supervisor }
+        guard all.count < limit else { return nil }
+        let supervisor = try Supervisor(runner, checks, beside: all)
+        all.append(supervisor)
+        return supervisor
+    }
+
+    private mutating func wait(_ busy: [Supervisor]) -> [Supervisor.Outcome] {
+        guard let deadline = busy.compactMap({ $0.running?.deadline }).min() else { return [] }
+        var descriptors = busy.map { pollfd(fd: $0.reports, events: Int16(POLLIN), revents: 0) }
+        let left = min(max(deadline - MonotonicTime.now, .zero), .seconds(1))
+        guard unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: left.nanoseconds / 1_000_000 + 1)) >= 0 else {
+            return []
+        }
+        // One that the plugin has stopped.
+        for supervisor in busy { kill(supervisor.process, SIGCONT) }
+        var outcomes: [Supervisor.Outcome] = []
+        for (index, supervisor) in busy.enumerated() {
+            guard let (outcome, isGone) = supervisor.outcome(isReady: descriptors[index].revents != 0) else { continue }
+            outcomes.append(outcome)
+            guard isGone else { continue }
+            all.removeAll { $0 === supervisor }
+            endOrphans()
+        }
+        return outcomes
+    }
+
+    /// Ends what the checks of a keeper that is gone have left: the children of this process that it did not make.
+    private func endOrphans() {
+        let own = Set(all.map(\.process) + [runner.folder?.remover].compactMap { $0 })
+        let limit = MonotonicTime.now + .seconds(5)
+        while MonotonicTime.now < limit {
+            let orphans = SupervisorProcess.children().filter { !own.contains($0) }
+            if orphans.isEmpty { return }
+            for orphan in orphans {
+                kill(orphan, SIGKILL)
+                var status: Int32 = 0
+                unsafe waitpid(orphan, &status, 0)
+            }
+        }
+    }
+
+    /// Ends one of them that the plugin has made unfit.
+    mutating func end(_ process: pid_t) {
+        guard let supervisor = all.first(where: { $0.process == process && $0.running == nil }) else { return }
+        all.removeAll { $0 === supervisor }
+        supervisor.end()
+        endOrphans()
+    }
+
+    mutating func end() {
+        for supervisor in all { supervisor.end() }
+        all = []
+    }
+}

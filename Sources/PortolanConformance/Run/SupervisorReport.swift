@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What the judge sends to a keeper: which check is to be made, and the key by which its result is to be signed.
+struct CheckOrder {
+    static let size = 4 + ResultKey.size
+
+    let number: Int
+    let key: ResultKey
+
+    init(_ number: Int, _ key: ResultKey) { (self.number, self.key) = (number, key) }
+
+    /// - Parameter bytes: as many as ``size``.
+    init(_ bytes: [UInt8]) {
+        number = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        key = ResultKey(bytes.dropFirst(4))
+    }
+
+    var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } + key.bytes }
+}
+
+/// What a keeper saw of the process of one check.
+struct SupervisorReport {
+    /// Of the check's process; 0 where there could be none.
+    var process: pid_t = 0
+    /// Its end, as `waitpid(2)` has it; where there was no process, errno.
+    var status: Int32 = 0
+    /// Whether the keeper ended it, as its time was over.
+    var wasEnded = false
+    /// Names of the processes that it left.
+    var left: [String] = []
+
+    /// Few enough that a pipe takes and gives them as a whole (`pipe(7)`).
+    static let size = 1024
+    private static let mark: UInt32 = 0x706F_7274
+    private static let numberCount = 5
+
+    init() {}
+
+    func write(to output: Int32) {
+        let names = Array(left.prefix(32).map { $0.replacing("\n", with: "?") }.joined(separator: "\n").utf8.prefix(Self.size - 64))
+        let numbers = [Self.mark, UInt32(bitPattern: process), UInt32(bitPattern: status), wasEnded ? 1 : 0, UInt32(names.count)]
+        var bytes = numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } } + names
+        bytes += [UInt8](repeating: 0, count: Self.size - bytes.count)
+        while unsafe Glibc.write(output, bytes, bytes.count) < 0, errno == EINTR {}
+    }
+
+    /// `nil` for what no keeper wrote.
+    init?(_ bytes: ArraySlice<UInt8>) {
+        guard bytes.count == Self.size else { return nil }
+        let numbers = (0..<Self.numberCount).map { index in
+            (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[bytes.startIndex + 4 * index + $1]) << UInt32(8 * $1) }
+        }
+        let rest = bytes.dropFirst(4 * Self.numberCount)
+        guard numbers[0] == Self.mark, numbers[4] <= rest.count else { return nil }
+        (process, status, wasEnded) = (pid_t(bitPattern: numbers[1]), Int32(bitPattern: numbers[2]), numbers[3] == 1)
+        left = rest.prefix(Int(numbers[4])).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+    }
+}

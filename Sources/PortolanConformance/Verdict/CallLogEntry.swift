@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A line of the journal: `1.234 ms  thread 42  → run`.
+struct CallLogEntry: Sendable {
+    let milliseconds: Double
+    let thread: Substring
+    /// A function of the plugin's that is called (`→ run`, and with a URL `→ make tide://…`) or returns (`← run`), or what the plugin calls (`did_load`).
+    let words: String
+
+    init?(_ line: String) {
+        let parts = line.split(separator: " ", maxSplits: 4)
+        guard parts.count == 5, parts[1] == "ms", parts[2] == "thread", let time = Double(parts[0]), time.isFinite
+        else { return nil }
+        (milliseconds, thread, words) = (time, parts[3], String(parts[4].drop { $0 == " " }))
+    }
+
+    var entered: Substring? { words.hasPrefix("→ ") ? words.dropFirst(2).prefix { $0 != " " } : nil }
+    var left: Substring? { words.hasPrefix("← ") ? words.dropFirst(2) : nil }
+
+    /// Where the plugin was after `lines`: ` in stop` where that was called last of what has not returned, or else `; last: ` and the last line.
+    static func place(after lines: [String]) -> String {
+        let lines = lines.compactMap(CallLogEntry.init)
+        var open: [CallLogEntry] = []
+        for line in lines {
+            if line.entered != nil { open.append(line) }
+            let call = open.lastIndex { $0.thread == line.thread && $0.entered == line.left }
+            if let call { open.remove(at: call) }
+        }
+        if let name = open.last?.entered { return " in \(name)" }
+        return lines.last.map { "; last: \($0.words)" } ?? ""
+    }
+}

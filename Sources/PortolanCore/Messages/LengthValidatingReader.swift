@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Holds a body to the length that was declared for it: the peer was told it, too.
+final class LengthValidatingReader: BodyReader {
+    private let reader: any BodyReader
+    private let length: Int64
+    private let total = Atomic<Int64>(0)
+
+    init(_ reader: any BodyReader, length: Int64) {
+        self.reader = reader
+        self.length = length
+    }
+
+    func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
+        let before = buffer.byteCount
+        let answer = reader.read(into: &buffer, whenReady: whenReady)
+        let total = total.add(Int64(buffer.byteCount - before), ordering: .relaxed).newValue
+        // UPLOAD-09
+        switch answer {
+        case .bytes where total > length:
+            return .failed(LoadError(.bodyFailed, message: "the body has more than the \(length) bytes that were declared for it"))
+        case .end where total < length:
+            return .failed(
+                LoadError(.bodyFailed, message: "the body ended after \(total) of the \(length) bytes that were declared for it"))
+        case .bytes, .end, .wait, .failed: return answer
+        }
+    }
+
+    func close() { reader.close() }
+}

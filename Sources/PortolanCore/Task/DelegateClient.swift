@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// The last client of the chain: counts, and tells the task's delegate, when nobody else does.
+final class DelegateClient: ProtocolClient {
+    /// `nil` where a suspended task was released: its load is being stopped.
+    private weak let task: LoadTask?
+    // The task's own: reaching through it would count a reference at each event.
+    private let delegate: any LoadDelegate
+
+    init(task: LoadTask) {
+        self.task = task
+        delegate = task.delegate
+    }
+
+    func wasRedirected(to request: Request, redirectResponse: Response) -> Flow { .keepGoing }
+
+    func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {}
+
+    func didReceiveInterim(_ response: Response) {
+        guard let task else { return }
+        task.resetIdleTimer()
+        task.notifyDelegate(.interim(response))
+    }
+
+    func willResend(after response: Response) {
+        guard let task else { return }
+        task.resetIdleTimer { metrics, _ in metrics.note(refusal: response) }
+        task.notifyDelegate(.resend(response))
+    }
+
+    func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {
+        guard let task else { return .stopped }
+        task.resetIdleTimer { $0.response = $0.response ?? $1 }
+        task.counts.beginBody(expected: response.expectedLength)
+        guard task.acquireDelegate(or: .response(response)) else { return .pause }
+        let flow = delegate.loadTask(task, didReceive: response)
+        task.releaseDelegate()
+        return answer(flow, of: task)
+    }
+
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        guard let task else { return .stopped }
+        task.resetIdleTimer()
+        let total = task.counts.receive(bytes.byteCount)
+        if let limit = task.bodyLimit, total > limit { return refuse(task, over: limit) }
+        guard task.acquireDelegate(holding: true, or: .data([UInt8](copying: bytes))) else { return .pause }
+        let flow = delegate.loadTask(task, didLoad: bytes)
+        task.releaseDelegate()
+        return answer(flow, of: task)
+    }
+
+    private func refuse(_ task: LoadTask, over limit: Int64) -> Flow {
+        task.end(
+            with: LoadError(
+                .limitExceeded,
+                message: "the body is larger than \(limit) bytes, the limit for loads into memory; read it in pieces with bytes(for:), "
+                    + "or raise Loader.Configuration.collectedBodyLimit"))
+        return .stopped
+    }
+
+    func didReceiveTrailers(_ fields: HTTPFields) {
+        guard let task else { return }
+        task.resetIdleTimer()
+        task.notifyDelegate(.trailers(fields))
+    }
+
+    func didSend(bodyBytes: Int64, total: Int64, expected: Int64?) {
+        guard let task else { return }
+        task.resetIdleTimer()
+        task.counts.send(total: total, expected: expected)
+        task.notifyDelegate(.sent)
+    }
+
+    func didReach(_ step: LoadStep) {
+        guard let task else { return }
+        var isNoted = false
+        task.resetIdleTimer { isNoted = $0.note(step, at: $1) }
+        // What the metrics have no room for, a slow delegate need not keep either.
+        if isNoted { task.notifyDelegate(.step(step)) }
+    }
+
+    func didTransfer(_ report: TransferReport) {
+        task?.note { $0.note(report, at: $1) }
+    }
+
+    func needsNewBody(_ answer: @escaping @Sendable (Body?) -> Void) {
+        guard let task else { return answer(nil) }
+        task.resetIdleTimer()
+        task.notifyDelegate(.newBody(answer))
+    }
+
+    func didReceive(_ challenge: AuthenticationChallenge) {
+        guard let task else { return challenge.answer(.cancel) }
+        task.resetIdleTimer()
+        task.notifyDelegate(.challenge(challenge))
+    }
+
+    func didCancel(_ challenge: AuthenticationChallenge) {
+        guard let task else { return }
+        task.resetIdleTimer()
+        task.notifyDelegate(.challengeWithdrawn(challenge))
+    }
+
+    func didFinishLoading() { task?.ended(with: nil) }
+
+    func didFail(with error: LoadError) { task?.ended(with: error) }
+
+    func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        task?.makeNestedLoad(for: request, client: client) ?? FailedLoad(Self.released(request), client: client)
+    }
+
+    func makeLoadByNextHandler(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {
+        task?.makeLoadByNextHandler(for: request, client: client) ?? FailedLoad(Self.released(request), client: client)
+    }
+
+    private static func released(_ request: Request) -> LoadError {
+        LoadError(.cancelled, message: "the task for which \(request.url.shortDescription) was to be loaded has been released")
+    }
+
+    /// A delegate that has had enough ends the load like any other canceller.
+    private func answer(_ flow: Flow, of task: LoadTask) -> Flow {
+        if flow == .stopped { task.cancel() }
+        return flow
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// State behind a lock, with a condition to wait for (`pthread_cond_wait(3p)`).
+///
+/// For threads that may block: those of blocking loads, of the clock, and of callers that asked to wait. Everything else uses `Mutex`.
+// @unchecked Sendable … because `state` is touched only between lock and unlock; @safe because nothing unsafe leaves it.
+@safe
+package final class ConditionLock<State>: @unchecked Sendable {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    private var state: State
+
+    package init(_ state: sending State) {
+        self.state = state
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe condition = .allocate(capacity: 1)
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe condition.initialize(to: pthread_cond_t())
+        unsafe pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        unsafe pthread_condattr_init(&attributes)
+        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        unsafe pthread_cond_init(condition, &attributes)
+        unsafe pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        unsafe pthread_cond_destroy(condition)
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe condition.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return try body(&state)
+    }
+
+    /// As ``withLock(_:)``, then wakes every thread that waits.
+    package func withLockBroadcasting<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+        let result = try withLock(body)
+        unsafe pthread_cond_broadcast(condition)
+        return result
+    }
+
+    /// Wakes one of the threads that wait, for a change that only one of them can use.
+    package func wakeOne() {
+        unsafe pthread_cond_signal(condition)
+    }
+
+    /// Waits until `body` gives a value. It is asked at once, after each ``signalling(_:)``, and possibly in between.
+    package func wait<Result>(for body: (inout State) -> Result?) -> Result {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&state) { return result }
+            unsafe pthread_cond_wait(condition, mutex)
+        }
+    }
+
+    /// As ``wait(for:)``, for at most `limit`; then `nil`.
+    package func wait<Result>(atMost limit: Duration, for body: (inout State) -> Result?) -> Result? {
+        let deadline = MonotonicTime.now + min(max(limit, .zero), .seconds(1 << 32))
+        var time = timespec(deadline)
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&state) { return result }
+            if unsafe pthread_cond_timedwait(condition, mutex, &time) == ETIMEDOUT { return body(&state) }
+        }
+    }
+}
+
+/// `CLOCK_MONOTONIC`, as time since its origin (`clock_gettime(2)`).
+package enum MonotonicTime {
+    package static var now: Duration { read(CLOCK_MONOTONIC) }
+    /// A few milliseconds coarse, at a fraction of the cost.
+    package static var coarseNow: Duration { read(CLOCK_MONOTONIC_COARSE) }
+
+    /// ``now`` in nanoseconds.
+    package static var nanoseconds: Int64 { timespec(of: CLOCK_MONOTONIC).nanoseconds }
+    /// ``coarseNow`` in nanoseconds.
+    package static var coarseNanoseconds: Int64 { timespec(of: CLOCK_MONOTONIC_COARSE).nanoseconds }
+
+    private static func read(_ clock: clockid_t) -> Duration {
+        let time = timespec(of: clock)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+}
+
+extension timespec {
+    fileprivate init(of clock: clockid_t) {
+        self.init()
+        unsafe clock_gettime(clock, &self)
+    }
+
+    fileprivate var nanoseconds: Int64 { Int64(tv_sec) &* 1_000_000_000 &+ Int64(tv_nsec) }
+
+    fileprivate init(_ time: Duration) {
+        let (seconds, attoseconds) = time.components
+        self.init(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    }
+}

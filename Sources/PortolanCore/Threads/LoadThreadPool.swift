@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CGNUExtensions
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The threads on which loads may block: as many as are needed up to a limit, kept for a while when idle.
+///
+/// A load that another load opened never waits for a thread, or outer loads that hold all threads would wait for inner ones that get none.
+/// For the same reason a job that waits for another load (``Loader/waitForData(for:delegate:)``, in a delegate that a load of this pool
+/// calls) does not count towards the limit while it waits; up to 512 jobs may do so at once.
+public final class LoadThreadPool: Sendable {
+    public typealias Job = @Sendable () -> Void
+
+    /// A job in a queue. A reference, because a closure is wrapped once more each time that it is put into a list and taken out again.
+    private final class QueuedJob: Sendable {
+        let run: Job
+
+        init(_ run: @escaping Job) { self.run = run }
+    }
+
+    /// A job for a thread, and whether it has a place within the limit.
+    private struct ThreadJob {
+        let job: QueuedJob
+        let hasPlace: Bool
+    }
+
+    private enum Placement {
+        case waits, handedOver
+        case needsThread(ThreadJob)
+    }
+
+    private struct State {
+        /// Jobs that wait for a place within the limit, or have one and wait for a thread.
+        var waiting: [QueuedJob?] = []
+        var firstWaiting = 0
+        /// Jobs that need no place, and wait because there was no thread.
+        var nested: [QueuedJob] = []
+        /// Whether an alarm is set that looks for a thread again.
+        var willRetry = false
+        /// Jobs for threads that were idle when the job came.
+        var handedOver: [ThreadJob] = []
+        /// Idle threads that no job was handed to.
+        var idle = 0
+        /// Running jobs within the limit.
+        var running = 0
+        /// Threads that were started and have not ended.
+        var threads = 0
+        /// Jobs within the limit that wait for another load, and gave up their places for that time.
+        var aside = 0
+        /// How many jobs have begun.
+        var begun: UInt64 = 0
+
+        var hasWaiting: Bool { firstWaiting < waiting.count }
+
+        mutating func place(_ job: QueuedJob, isNested: Bool, limit: Int) -> Placement {
+            guard isNested || running < limit else {
+                waiting.append(job)
+                return .waits
+            }
+            return give(ThreadJob(job: job, hasPlace: !isNested))
+        }
+
+        /// Hands `turn` to an idle thread, or counts the one that is to be started for it.
+        mutating func give(_ turn: ThreadJob) -> Placement {
+            if turn.hasPlace { running += 1 }
+            guard idle > 0 else {
+                threads += 1
+                return .needsThread(turn)
+            }
+            idle -= 1
+            handedOver.append(turn)
+            return .handedOver
+        }
+
+        /// There is no thread for `turn`.
+        mutating func takeBack(_ turn: ThreadJob) {
+            threads -= 1
+            if turn.hasPlace { running -= 1 }
+        }
+
+        /// Has `turn`, which was taken from those that wait, wait on as the first of them.
+        mutating func keep(_ turn: ThreadJob, isNested: Bool) {
+            if isNested {
+                nested.append(turn.job)
+            } else if firstWaiting > 0 {
+                firstWaiting -= 1
+                waiting[firstWaiting] = turn.job
+            } else {
+                waiting.insert(turn.job, at: 0)
+            }
+        }
+
+        mutating func nextWaiting() -> QueuedJob? {
+            guard firstWaiting < waiting.count else { return nil }
+            let job = waiting[firstWaiting].take()
+            firstWaiting += 1
+            if firstWaiting > 64, firstWaiting * 2 > waiting.count {
+                waiting.removeFirst(firstWaiting)
+                firstWaiting = 0
+            }
+            return job
+        }
+
+        /// A job that can be run now: one that needs no place, or one that waits where a place is free.
+        mutating func nextRunnable(limit: Int) -> (job: QueuedJob, isNested: Bool)? {
+            if let job = nested.popLast() { return (job, true) }
+            guard running < limit, let job = nextWaiting() else { return nil }
+            return (job, false)
+        }
+
+        func hasRunnable(limit: Int) -> Bool { !nested.isEmpty || running < limit && hasWaiting }
+    }
+
+    /// For every loader that names no other.
+    public static let shared = LoadThreadPool(limit: 64)
+
+    /// How many jobs run at once, not counting nested ones.
+    package let limit: Int
+    private let idleTime: Duration
+    private let monitor = ConditionLock(State())
+    /// `nil`: the system's, which has a pool itself.
+    private let clock: (any LoadClock)?
+    private let startThread: Starter
+
+    /// Starts a thread, as ``PlatformThread/start(stackSize:_:)`` does.
+    package typealias Starter = @Sendable (@escaping @Sendable () -> Void) throws(LoadError) -> Void
+
+    /// How many jobs of one pool may wait for other loads at once, beyond the limit.
+    package static let mostWaiting = 512
+
+    /// - Parameters:
+    ///   - limit: how many jobs run at once, not counting nested ones.
+    ///   - idleTime: how long a thread without a job is kept.
+    public convenience init(limit: Int, idleTime: Duration = .seconds(10)) {
+        self.init(limit: limit, idleTime: idleTime, clock: nil) { body throws(LoadError) in try PlatformThread.start(body) }
+    }
+
+    /// For tests, which say when there are no threads.
+    package init(limit: Int, idleTime: Duration = .seconds(10), clock: (any LoadClock)?, startThread: @escaping Starter) {
+        self.limit = max(1, limit)
+        self.idleTime = idleTime
+        self.clock = clock
+        self.startThread = startThread
+    }
+
+    private static let idleOfAll = Atomic(0)
+    /// How many threads of all pools of this process wait for a job.
+    package static var idleCount: Int { idleOfAll.load(ordering: .relaxed) }
+
+    /// How many threads there are now, and how many of them have nothing to do.
+    package var census: (threads: Int, idle: Int) { monitor.withLock { ($0.threads, $0.idle) } }
+
+    /// Whether a job waits because as many run as may. Then those are what it waits for.
+    package var isExhausted: Bool { monitor.withLock { $0.running >= limit && $0.hasWaiting } }
+
+    /// Whether a job waits, for a place or for a thread.
+    package var hasWaiting: Bool { monitor.withLock { $0.hasWaiting || !$0.nested.isEmpty } }
+
+    /// Runs `job` on a thread that may block.
+    ///
+    /// - Parameters:
+    ///   - isNested: the job belongs to a load inside another one: it runs at once, beyond the limit if need be.
+    ///   - job: called once.
+    /// - Throws: ``LoadError/Code/noResources`` if no thread can be had; the job will not run.
+    public func run(isNested: Bool = false, _ job: @escaping Job) throws(LoadError) {
+        let job = QueuedJob(job)
+        switch monitor.withLock({ $0.place(job, isNested: isNested, limit: limit) }) {
+        case .waits: break
+        case .handedOver: monitor.wakeOne()
+        case .needsThread(let turn):
+            do throws(LoadError) {
+                try start(turn)
+            } catch {
+                monitor.withLock { $0.takeBack(turn) }
+                // What came to wait for the place of this job must not be left behind.
+                retryLater()
+                throw error
+            }
+        }
+    }
+
+    /// As ``run(isNested:_:)``; where no thread can be had, the job waits until there is one.
+    package func runEventually(isNested: Bool = false, _ job: @escaping Job) {
+        let job = QueuedJob(job)
+        let placement = monitor.withLock { state -> Placement in
+            guard state.willRetry, state.idle == 0 else { return state.place(job, isNested: isNested, limit: limit) }
+            // There was no thread a moment ago: the retry is for all.
+            if isNested { state.nested.append(job) } else { state.waiting.append(job) }
+            return .waits
+        }
+        switch placement {
+        case .waits: break
+        case .handedOver: monitor.wakeOne()
+        case .needsThread(let turn): startOrKeep(turn, isNested: isNested)
+        }
+    }
+
+    private func start(_ turn: ThreadJob) throws(LoadError) {
+        let first = Handover(turn)
+        try startThread { [self] in work(first) }
+    }
+
+    /// - Returns: whether a thread was started.
+    @discardableResult
+    private func startOrKeep(_ turn: ThreadJob, isNested: Bool) -> Bool {
+        do throws(LoadError) {
+            try start(turn)
+            return true
+        } catch {
+            monitor.withLock { state in
+                state.takeBack(turn)
+                state.keep(turn, isNested: isNested)
+            }
+            retryLater()
+            return false
+        }
+    }
+
+    // MARK: Where there is no thread
+
+    private static let retryTime = Duration.milliseconds(50)
+
+    /// Where jobs wait that could run, they are taken up by the next thread that ends a job, or after a while by one that can be started then.
+    private func retryLater() {
+        let isToSet = monitor.withLock { state in
+            guard !state.willRetry, state.hasRunnable(limit: limit) else { return false }
+            state.willRetry = true
+            return true
+        }
+        guard isToSet else { return }
+        let clock = clock ?? SystemClock.shared
+        clock.schedule(ScheduledTimer { [self] in retry() }, at: clock.now + Self.retryTime)
+    }
+
+    private func retry() {
+        monitor.withLock { $0.willRetry = false }
+        takeUpWaiting()
+    }
+
+    /// Runs the jobs that wait and can run now, until there is no thread for one.
+    private func takeUpWaiting() {
+        while true {
+            let next = monitor.withLock { state -> (placement: Placement, isNested: Bool)? in
+                guard let (job, isNested) = state.nextRunnable(limit: limit) else { return nil }
+                return (state.give(ThreadJob(job: job, hasPlace: !isNested)), isNested)
+            }
+            switch next?.placement {
+            case nil, .waits: return
+            case .handedOver: monitor.wakeOne()
+            case .needsThread(let turn): guard startOrKeep(turn, isNested: next?.isNested ?? false) else { return }
+            }
+        }
+    }
+
+    // MARK: On a thread
+
+    /// Of each thread, for those who look at them from outside (`proc(5)`, /proc/thread-self/comm; 15 bytes at most).
+    package static let threadName = "portolan-load"
+
+    // Not through /proc/thread-self/comm: the file's entry in the kernel would cost a thread more than its start.
+    private static func nameThread() {
+        _ = unsafe pthread_setname_np(pthread_self(), threadName)
+    }
+
+    private func work(_ first: Handover) {
+        Self.nameThread()
+        let worker = LoadWorker(of: self)
+        worker.becomeCurrent()
+        var current = first.take()
+        while current != nil { current = next(after: current.take(), worker) }
+        withExtendedLifetime(worker) {}
+    }
+
+    /// Runs a job and lets go of it, and with it of the load it belongs to, before it waits for another.
+    private func next(after turn: consuming ThreadJob?, _ worker: LoadWorker) -> ThreadJob? {
+        guard let hasPlace = turn?.hasPlace else { return nil }
+        monitor.withLock { $0.begun &+= 1 }
+        worker.hasPlace = hasPlace
+        turn?.job.run()
+        turn = nil
+        return nextWaiting(inPlace: hasPlace) ?? nextHandedOver()
+    }
+
+    /// Goes on with a job that waits, in the place that the last one had, or gives that up.
+    private func nextWaiting(inPlace hasPlace: Bool) -> ThreadJob? {
+        monitor.withLock { state in
+            // More may run than the limit says where some have returned from waiting for another load.
+            if hasPlace { state.running -= 1 }
+            guard let (job, isNested) = state.nextRunnable(limit: limit) else { return nil }
+            if !isNested { state.running += 1 }
+            return ThreadJob(job: job, hasPlace: !isNested)
+        }
+    }
+
+    // MARK: Beyond the limit
+
+    /// Has other jobs run in the place of the calling one, which is about to wait for another load.
+    ///
+    /// - Throws: ``LoadError/Code/noResources`` where too many wait already.
+    func leavePlace() throws(LoadError) {
+        let (isLeft, isWaitedFor) = monitor.withLock { state -> (Bool, Bool) in
+            guard state.aside < Self.mostWaiting else { return (false, false) }
+            state.aside += 1
+            state.running -= 1
+            return (true, !state.willRetry && state.hasRunnable(limit: limit))
+        }
+        guard isLeft else {
+            throw LoadError(
+                .noResources,
+                message: "\(Self.mostWaiting) calls of loads wait for other loads already; wait for fewer at once, or await them")
+        }
+        if isWaitedFor { takeUpWaiting() }
+    }
+
+    /// The calling job waits no more: it goes on, though others have its place.
+    func takePlaceAgain() {
+        monitor.withLock { state in
+            state.aside -= 1
+            state.running += 1
+        }
+    }
+
+    /// How many jobs have begun so far.
+    package var begunCount: UInt64 { monitor.withLock { $0.begun } }
+
+    /// Runs jobs that wait for a place, `count` at most, without one. Those for which there is no thread wait on.
+    package func runWaiting(atMost count: Int) {
+        for _ in 0..<count {
+            let placement = monitor.withLock { state in
+                state.nextWaiting().map { state.give(ThreadJob(job: $0, hasPlace: false)) }
+            }
+            switch placement {
+            case nil, .waits: return
+            case .handedOver: monitor.wakeOne()
+            case .needsThread(let turn): guard startOrKeep(turn, isNested: false) else { return }
+            }
+        }
+    }
+
+    private func nextHandedOver() -> ThreadJob? {
+        monitor.withLock { $0.idle += 1 }
+        Self.idleOfAll.add(1, ordering: .relaxed)
+        let handed = monitor.wait(atMost: idleTime) { state in state.handedOver.popLast() }
+        Self.idleOfAll.subtract(1, ordering: .relaxed)
+        return handed
+            ?? monitor.withLock { state in
+                // A job may have been handed over since; then this thread is no longer counted as idle.
+                if let handed = state.handedOver.popLast() { return handed }
+                state.idle -= 1
+                state.threads -= 1
+                return nil
+            }
+    }
+
+    /// The first job of a thread, on its way to it: what the thread is started with lives as long as the thread, and the job must not.
+    private final class Handover: Sendable {
+        private let turn: Mutex<ThreadJob?>
+
+        init(_ turn: ThreadJob) { self.turn = Mutex(turn) }
+
+        func take() -> ThreadJob? { turn.withLock { $0.take() } }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The rule of HTTP/2 that a server broke, in words for the caller of a load.
+enum HTTP2ProtocolRule: Equatable {
+    case fieldSectionTooLarge
+    case tooManyFrames
+    case hpack
+    case push
+    case flowControl
+    case windowUpdate
+    case settings
+    case preface
+    case streamState
+    case serverStream
+    case goAway
+    case frameLength
+    case frame
+    case other
+
+    /// How to mend it, as a clause.
+    static let remedy = "the server, or a proxy before it, has to be mended; ask for HTTP/1.1 meanwhile"
+
+    /// What nghttp2 makes of it.
+    ///
+    /// - Parameters:
+    ///   - violation: `nil` where nghttp2 does not say which frame it was: of a frame's length or padding, and of HPACK.
+    ///   - code: what the server receives in RST_STREAM or GOAWAY.
+    init(_ violation: HTTP2Violation?, _ code: HTTP2ErrorCode) {
+        switch violation?.error {
+        case .flooded?, .tooManySettings?: self = .tooManyFrames
+        case .tooManyContinuations?, .callback?: self = .fieldSectionTooLarge
+        case .headerCompression?: self = .hpack
+        case .settingsExpected?: self = .preface
+        case .frameSize?: self = .frameLength
+        case .protocolError?, .streamClosed?, .flowControl?, .notStarted?, .noMemory?, .other?, nil:
+            self = Self(code) ?? Self(violation?.frameType, code)
+        }
+    }
+
+    /// What some codes say of every frame.
+    private init?(_ code: HTTP2ErrorCode) {
+        switch code {
+        case .compressionError: self = .hpack
+        case .frameSizeError: self = .frameLength
+        case .enhanceYourCalm: self = .tooManyFrames
+        default: return nil
+        }
+    }
+
+    private init(_ type: HTTP2Frame.FrameType?, _ code: HTTP2ErrorCode) {
+        switch type {
+        case .windowUpdate?: self = .windowUpdate
+        case .settings? where code == .flowControlError: self = .windowUpdate
+        case .settings?: self = .settings
+        case .pushPromise?: self = .push
+        case .goAway?: self = .goAway
+        case .headers? where code == .protocolError: self = .serverStream
+        default:
+            switch code {
+            case .flowControlError: self = .flowControl
+            case .streamClosed: self = .streamState
+            case .protocolError: self = .frame
+            default: self = .other
+            }
+        }
+    }
+
+    /// What the server receives in RST_STREAM or GOAWAY where Portolan finds the breach.
+    var errorCode: HTTP2ErrorCode {
+        switch self {
+        case .fieldSectionTooLarge, .tooManyFrames: .enhanceYourCalm
+        case .hpack: .compressionError
+        case .flowControl, .windowUpdate: .flowControlError
+        case .streamState: .streamClosed
+        case .frameLength: .frameSizeError
+        case .push, .settings, .preface, .serverStream, .goAway, .frame, .other: .protocolError
+        }
+    }
+
+    /// What the server did, as a clause without its subject.
+    var problem: String {
+        switch self {
+        case .fieldSectionTooLarge: "sent fields that take too many bytes"
+        case .tooManyFrames: "sent more frames without content than a connection may bring"
+        case .hpack: "coded the fields of a response otherwise than HPACK has it"
+        case .push: "pushed a response though that is off"
+        case .flowControl: "sent more than it was allowed to"
+        case .windowUpdate: "gave a window of a size that no window has"
+        case .settings: "sent settings that no server may send"
+        case .preface: "did not begin with its settings"
+        case .streamState: "sent a frame on a stream that was not open for it"
+        case .serverStream: "sent a frame on a stream that nobody had opened"
+        case .goAway: "took back what it had said of its end"
+        case .frameLength: "sent a frame whose length is wrong"
+        case .frame: "sent a frame whose padding or place is wrong"
+        case .other: "broke a rule of HTTP/2"
+        }
+    }
+
+    /// Where the rule stands.
+    var section: String {
+        switch self {
+        case .fieldSectionTooLarge: "RFC 9113 §10.5.1"
+        case .tooManyFrames: "RFC 9113 §10.5"
+        case .hpack: "RFC 7541"
+        case .push: "RFC 9113 §8.4"
+        case .flowControl: "RFC 9113 §6.9"
+        case .windowUpdate: "RFC 9113 §6.9.1"
+        case .settings: "RFC 9113 §6.5"
+        case .preface: "RFC 9113 §3.4"
+        case .streamState: "RFC 9113 §5.1"
+        case .serverStream: "RFC 9113 §5.1.1"
+        case .goAway: "RFC 9113 §6.8"
+        case .frameLength: "RFC 9113 §4.2"
+        case .frame: "RFC 9113 §6"
+        case .other: "RFC 9113"
+        }
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanHTTPSyntax
+
+/// Decides of each frame of a stream what it is for the answer. A pure machine.
+///
+/// RFC 9113 §8.1
+struct HTTP2ResponseParser {
+    enum Section {
+        case interim(ResponseHead)
+        case head(ResponseHead, bodyLength: Int64?)
+        case trailers(HTTPFields)
+    }
+
+    private enum Place {
+        case head
+        /// `remaining` is `nil` where no length was given.
+        case body(remaining: Int64?)
+        case ended
+    }
+
+    private let limits: HTTPLimits
+    private let method: HTTPRequest.Method
+    private var place = Place.head
+    private var interimCount = 0
+    /// Not after HEAD, and not with 204 and 304, whatever length they give.
+    private var hasContent = true
+    /// Whether the server has said anything.
+    private(set) var hasBegun = false
+    /// Of everything so far: fields as text, and content.
+    private(set) var byteCount: Int64 = 0
+
+    init(_ method: HTTPRequest.Method, limits: HTTPLimits) {
+        self.method = method
+        self.limits = limits
+    }
+
+    var isInHead: Bool { if case .head = place { true } else { false } }
+
+    /// The first byte of a frame on the stream arrived.
+    mutating func begin() { hasBegun = true }
+
+    /// What takes the fields of the HEADERS frame that begins.
+    func makeSection() -> HTTP2FieldSection {
+        isInHead ? HTTP2FieldSection(headWithin: limits) : HTTP2FieldSection(trailersWithin: limits)
+    }
+
+    /// A HEADERS frame.
+    mutating func take(_ section: HTTP2FieldSection, endsStream: Bool) throws(HTTP2ResponseError) -> Section {
+        hasBegun = true
+        switch place {
+        case .head: return try takeHead(section, endsStream)
+        case .body, .ended:
+            guard endsStream else { throw HTTP2ResponseError(.openTrailers) }
+            try section.end()
+            byteCount += Int64(section.byteCount)
+            try end()
+            return .trailers(section.fields)
+        }
+    }
+
+    private mutating func takeHead(_ section: HTTP2FieldSection, _ endsStream: Bool) throws(HTTP2ResponseError) -> Section {
+        try section.end()
+        byteCount += Int64(section.byteCount)
+        let head = ResponseHead(
+            minorVersion: 1, status: section.status ?? 0, reason: "", fields: section.fields, framing: section.framing)
+        guard !head.isInterim else {
+            guard !endsStream else { throw HTTP2ResponseError(.endInInterimResponse) }
+            interimCount += 1
+            guard interimCount <= limits.interimResponses else { throw HTTP2ResponseError(.tooManyInterimResponses) }
+            return .interim(head)
+        }
+        let length = try bodyLength(head, endsStream)
+        if endsStream { try end() }
+        return .head(head, bodyLength: length)
+    }
+
+    /// Of the body to come; of HEAD, the length that it would have.
+    private mutating func bodyLength(_ head: ResponseHead, _ endsStream: Bool) throws(HTTP2ResponseError) -> Int64? {
+        if let fault = head.framing.contentLengthFault {
+            throw HTTP2ResponseError(
+                fault.rule == .contentLengthsDiffer ? .contentLengthsDiffer : .contentLength, head.fields[.contentLength] ?? "")
+        }
+        let length = head.framing.contentLength
+        if method == .head || head.status == 204 || head.status == 304 {
+            hasContent = false
+            place = .body(remaining: 0)
+            return method == .head ? length : 0
+        }
+        place = .body(remaining: length)
+        return length ?? (endsStream ? 0 : nil)
+    }
+
+    /// A DATA frame, or a part of one, with `count` bytes of content.
+    mutating func takeData(_ count: Int, endsStream: Bool) throws(HTTP2ResponseError) {
+        guard case .body(let remaining) = place else { throw HTTP2ResponseError(.contentBeforeHead) }
+        byteCount += Int64(count)
+        if let remaining {
+            guard count <= remaining else { throw HTTP2ResponseError(hasContent ? .tooMuchContent : .unexpectedContent) }
+            place = .body(remaining: remaining - Int64(count))
+        }
+        if endsStream { try end() }
+    }
+
+    private mutating func end() throws(HTTP2ResponseError) {
+        if case .body(let remaining?) = place, remaining > 0 { throw HTTP2ResponseError(.tooLittleContent) }
+        place = .ended
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import PortolanCore
+public import PortolanHTTPSyntax
+
+/// A response in memory, read as a connection reads it: for tests and fuzzers, which have no connection.
+@_spi(Fuzzing) public struct InMemoryResponse: Equatable {
+    public private(set) var interim: [Int] = []
+    public private(set) var status = 0
+    /// Name and value of each, in ISO-8859-1.
+    public private(set) var fields: [[String]] = []
+    public private(set) var body: [UInt8] = []
+    public private(set) var trailers: [[String]] = []
+    public private(set) var isReusable = false
+    /// Whether the end of the connection is the end of the body.
+    public private(set) var endsAtClose = false
+    /// Bytes that belong to it.
+    public private(set) var byteCount = 0
+
+    /// - Parameters:
+    ///   - pieces: what comes, one after the other; then the connection ends.
+    ///   - method: of the request.
+    ///   - earlier: what came on the same connection before; where it starts with a head, the parser has read that one.
+    /// - Throws: what the load would fail with.
+    public init(
+        _ pieces: [ArraySlice<UInt8>], method: HTTPRequest.Method, limits: HTTPLimits = HTTPLimits(), after earlier: [UInt8] = []
+    ) throws(LoadError) {
+        var reader = ResponseParser(limits: limits, heads: Self.parser(limits, after: earlier))
+        reader.begin(method)
+        do throws(ResponseSyntaxError) { try read(pieces, &reader) } catch { throw error.loadError }
+    }
+
+    private static func parser(_ limits: HTTPLimits, after earlier: [UInt8]) -> ResponseHeadParser {
+        var parser = ResponseHeadParser(limits: limits)
+        var offset = 0
+        // `try?` because after a head that can't be read there is no connection to read on.
+        let head = try? unsafe parser.parse(earlier.span.bytes, from: &offset)
+        return head == nil ? ResponseHeadParser(limits: limits) : parser
+    }
+
+    private mutating func read(_ pieces: [ArraySlice<UInt8>], _ reader: inout ResponseParser) throws(ResponseSyntaxError) {
+        for piece in pieces {
+            let bytes = Array(piece)
+            var offset = 0
+            let isComplete = try read(bytes, &offset, &reader)
+            byteCount += offset
+            if isComplete { return }
+        }
+        _ = try reader.endOfInput()
+    }
+
+    /// - Returns: whether the response is complete.
+    private mutating func read(_ bytes: [UInt8], _ offset: inout Int, _ reader: inout ResponseParser) throws(ResponseSyntaxError) -> Bool {
+        while true {
+            switch try unsafe reader.next(bytes.span.bytes, from: &offset) {
+            case .needsMore: return false
+            case .interim(let head): interim.append(head.status)
+            case .head(let head, _):
+                status = head.status
+                fields = Self.texts(head.fields)
+                (isReusable, endsAtClose) = (reader.allowsReuse, reader.endsAtClose)
+            case .data(let range): body += bytes[range]
+            case .end(let fields):
+                if let fields { trailers = Self.texts(fields) }
+                return true
+            }
+        }
+    }
+
+    static func texts(_ fields: HTTPFields) -> [[String]] {
+        fields.map { field in
+            let value = unsafe field.withUnsafeBytesOfValue { unsafe $0.map { Character(Unicode.Scalar($0)) } }
+            return [field.name.rawName, String(value)]
+        }
+    }
+}

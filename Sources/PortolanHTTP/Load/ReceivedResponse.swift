@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanHTTPSyntax
+
+/// The head of an answer, as it came and as the caller gets it.
+struct ReceivedResponse {
+    let head: ResponseHead
+    let response: Response
+    let storage: CacheStoragePolicy
+    /// Whether the body has a content coding, or a transfer coding beside chunked.
+    let mayBeDecoded: Bool
+
+    /// - Parameters:
+    ///   - length: of the body to come, if it is known.
+    ///   - type: of the last answer.
+    init(_ head: ResponseHead, from url: URLRecord, bodyLength length: Int64?, type: inout ParsedType) {
+        let notes = Notes(head.fields)
+        self.head = head
+        response = Response(
+            url: url, mimeType: notes.contentType.flatMap { type.parsing($0, of: notes.contentTypeCount, in: head.fields) },
+            expectedLength: length,
+            suggestedFilename: notes.contentDisposition?.filename, status: head.httpStatus, fields: head.fields)
+        mayBeDecoded = notes.hasContentCoding || !head.framing.transferCodings.isEmpty
+        storage = notes.cacheControl.map(Self.storage) ?? .allowed
+    }
+
+    /// RFC 9111 §3, as far as the response alone tells.
+    private static func storage(_ control: String) -> CacheStoragePolicy {
+        let directives = control.split(separator: ",")
+        let forbids = directives.contains { $0.trimmingPrefix { $0 == " " || $0 == "\t" }.lowercased().hasPrefix("no-store") }
+        return forbids ? .notAllowed : .allowed
+    }
+
+    /// What is looked for in each head, in one pass: `HTTPFields` makes an index for the first look-up, which costs more.
+    private struct Notes {
+        /// The last one.
+        var contentType: HTTPField?
+        var contentTypeCount = 0
+        /// Of several, the first one.
+        var contentDisposition: ContentDisposition?
+        private var hasDisposition = false
+        var cacheControl: String?
+        var hasContentCoding = false
+
+        init(_ fields: HTTPFields) {
+            for field in fields {
+                switch field.name {
+                case .contentType:
+                    contentType = field
+                    contentTypeCount += 1
+                case .contentDisposition where !hasDisposition:
+                    hasDisposition = true
+                    contentDisposition = ContentDisposition(parsing: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
+                case .cacheControl: cacheControl = cacheControl.map { "\($0), \(field.value)" } ?? field.value
+                case .contentEncoding: hasContentCoding = true
+                default: break
+                }
+            }
+        }
+    }
+}

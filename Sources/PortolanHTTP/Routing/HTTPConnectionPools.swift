@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Synchronization
+import PortolanTransport
+
+/// The threads and connections of one handler; made when the first load needs them. Any thread.
+final class HTTPConnectionPools: Sendable {
+    let configuration: HTTPConfiguration
+    /// What the environment said when the engine was made.
+    let proxies: ProxySelection
+    private let templates = RequestTemplateCache()
+    private let shards: [EventLoopShard]
+
+    /// A loop with its pool.
+    final class EventLoopShard: @unchecked Sendable {  // … because the pool is touched in the loop's turns only
+        let loop: SocketEventLoop
+        fileprivate(set) var pool: ConnectionPool?
+        /// The engine's loads here that have begun and not ended.
+        var loadCount = 0
+        /// Answers of a server tend to have one type.
+        var lastType = ParsedType()
+
+        init(_ loop: SocketEventLoop) { self.loop = loop }
+    }
+
+    /// - Throws: ``LoadError/Code/noResources``
+    init(_ configuration: HTTPConfiguration) throws(LoadError) {
+        self.configuration = configuration
+        proxies = ProxySelection(configuration.proxies)
+        let transport = configuration.transport
+        let contexts = TLSContextCache(transport.tls)
+        let loops = try SocketEventLoop.shared.get()
+        let shards = loops.prefix(max(1, configuration.threadCount ?? loops.count)).map { EventLoopShard($0) }
+        self.shards = shards
+        let limiter = ConnectionLimiter(configuration.connections.total)
+        for shard in shards {
+            let others = shards.filter { $0 !== shard }.map(WeakShard.init)
+            let connector = HTTPConnector(configuration, over: ByteConnector(transport, contexts: contexts, on: shard.loop))
+            shard.pool = ConnectionPool(on: shard.loop, limits: configuration.connections, limiter: limiter, connector: connector) {
+                for shard in others.compactMap(\.shard) {
+                    shard.loop.execute { shard.pool?.closeOneIdle() }
+                }
+            }
+        }
+    }
+
+    deinit { closeIdleConnections() }
+
+    func template(for request: Request) -> RequestTemplate? { templates.template(for: request, in: self) }
+
+    /// Where loads of this origin run, whatever proxy they go through: a load stays where it is when it learns a credential for the proxy.
+    func shard(for key: ConnectionKey) -> EventLoopShard {
+        shards[Int(UInt(bitPattern: key.origin.hashValue) % UInt(shards.count))]
+    }
+
+    /// Closes all connections that carry no load.
+    func closeIdleConnections() {
+        for shard in shards {
+            shard.loop.execute { shard.pool?.closeIdle() }
+        }
+    }
+}
+
+private struct WeakShard: Sendable {
+    weak let shard: HTTPConnectionPools.EventLoopShard?
+
+    init(_ shard: HTTPConnectionPools.EventLoopShard) { self.shard = shard }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanTransport
+
+/// The body of a request while it is sent: reads as much as a connection takes. On one event loop.
+@safe
+final class RequestBodyWriter {
+    /// Large enough to make a system call worth while, small enough to be let go of between two of them.
+    static let pieceSize = 64 << 10
+
+    /// Nothing is copied, so it may be larger.
+    private static let filePieceSize = 256 << 10
+
+    enum Piece {
+        /// The number of bytes read.
+        case bytes(Int)
+        /// Nothing yet; `whenReady` will be called.
+        case wait
+        case end
+        case failed(LoadError)
+    }
+
+    let length: Int64?
+    private let reader: any BodyReader
+    private var file: (any FileBackedReader)?
+    private var count: Int64 = 0
+    private var buffer = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    /// Whether nothing but the end is left to read.
+    var isAllRead: Bool { count == length }
+    /// Whether a byte of it may be gone.
+    private(set) var wasRead = false
+
+    init(_ body: Body) throws(LoadError) {
+        length = body.length
+        reader = try body.makeReader()
+        file = reader as? any FileBackedReader
+    }
+
+    /// Whether its bytes lie in a file from which a socket can take them.
+    var isFile: Bool { file != nil }
+
+    /// As ``next(whenReady:)``, past the process's memory.
+    ///
+    /// - Returns: how many bytes the transport took; 0 where it takes none for now, or can take none so: then ``isFile`` is `false` from here on.
+    func sendNext(over transport: any ByteConnection) -> Int {
+        guard let file else { return 0 }
+        wasRead = true
+        switch file.send({ transport.write(file: $0, from: $1, atMost: min($2, Self.filePieceSize)) }) {
+        case .took(let taken):
+            count += Int64(taken)
+            return taken
+        case .full: return 0
+        case .unable:
+            self.file = nil
+            return 0
+        }
+    }
+
+    /// Reads the next piece, which lies in ``piece`` then.
+    ///
+    /// - Parameter whenReady: called on any thread.
+    func next(whenReady: @escaping @Sendable () -> Void) -> Piece {
+        if unsafe buffer.isEmpty { unsafe buffer = .allocate(byteCount: Self.pieceSize, alignment: 16) }
+        return unsafe next(into: buffer, whenReady: whenReady)
+    }
+
+    /// The same, into `target`.
+    func next(into target: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Piece {
+        wasRead = true
+        var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+        let answer = reader.read(into: &output, whenReady: whenReady)
+        let read = unsafe output.finalize(for: target)
+        switch answer {
+        case .bytes:
+            count += Int64(read)
+            return .bytes(read)
+        case .wait: return .wait
+        case .end: return .end
+        case .failed(let error): return .failed(error)
+        }
+    }
+
+    /// Lends the first `count` bytes of the piece that ``next(whenReady:)`` has read.
+    func withPiece(_ count: Int, _ body: (borrowing RawSpan) -> Void) {
+        body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+    }
+
+    deinit { unsafe buffer.deallocate() }
+
+    func close() { reader.close() }
+}

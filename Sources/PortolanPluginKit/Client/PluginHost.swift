@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import FoundationEssentials
+
+/// The services of the host for the whole plugin. Any thread.
+public struct PluginHost: Sendable {
+    /// The severity of a log line.
+    public enum LogLevel: Int32, Sendable {
+        case error = 1
+        case warning, info, debug
+    }
+
+    private let instance: PluginInstance
+
+    init(_ instance: PluginInstance) { self.instance = instance }
+
+    /// The host's version.
+    public var version: String { instance.hostVersion }
+
+    /// Writes one line to the host's log. A plugin writes nothing to standard output or standard error. Does nothing
+    /// after the plugin has ended.
+    public func log(_ level: LogLevel, _ message: String) {
+        instance.log(portolan_level(rawValue: level.rawValue), message)
+    }
+
+    /// Returns the setting with this name; members of objects are named as in `a.b`. `nil` if it is not set or is not a
+    /// scalar.
+    ///
+    /// - Throws: ``PluginError/Code/badRequest`` with the setting's name if the value has another kind (REG-06).
+    public func setting<Value: PluginPropertyConvertible>(_ name: String, as type: Value.Type = Value.self) throws -> Value? {
+        guard let found = instance.settings.first(where: { $0.name == name }) else { return nil }
+        guard let value = Value(found.value) else {
+            throw PluginError(.badRequest, message: "the setting '\(name)' is to be \(Value.kindName)")
+        }
+        return value
+    }
+
+    /// Decodes the whole configuration: the manifest's defaults and the user's settings.
+    ///
+    /// - Throws: ``PluginError/Code/badRequest`` with the name of the setting that does not match.
+    public func settings<Settings: Decodable>(as type: Settings.Type = Settings.self) throws -> Settings {
+        do {
+            return try JSONDecoder().decode(type, from: Data(instance.configuration))
+        } catch let error as DecodingError {
+            throw PluginError(error)
+        }
+    }
+}
+
+extension PluginError {
+    /// Describes the error in the configuration and its location. Does not quote the value, because it may be a secret.
+    fileprivate init(_ error: DecodingError) {
+        let (path, detail): ([any CodingKey], String) =
+            switch error {
+            case .typeMismatch(let type, let context): (context.codingPath, "is to be of the type \(type)")
+            case .valueNotFound(let type, let context): (context.codingPath, "is null, and is to be of the type \(type)")
+            case .keyNotFound(let key, let context): (context.codingPath + [key], "is missing; set it")
+            case .dataCorrupted(let context): (context.codingPath, "does not fit: \(context.debugDescription)")
+            @unknown default: ([], "does not fit")
+            }
+        let name = path.map(\.stringValue).joined(separator: ".")
+        self.init(.badRequest, message: name.isEmpty ? "the configuration \(detail)" : "the setting '\(name)' \(detail)")
+    }
+}

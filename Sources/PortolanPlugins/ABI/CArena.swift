@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import CPortolan
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A C value and all that it points at, in one allocation, as long as this lives.
+///
+/// The bytes are overwritten before they are given back: credentials travel this way.
+@safe
+package struct CStorage<Root>: ~Copyable, @unchecked Sendable {  // … because the memory does not change between `init` and `deinit`
+    private let memory: UnsafeMutableRawPointer
+    private let size: Int
+
+    /// - Parameter build: makes the value, its parts put into the arena. Called twice: once to measure, when the pointers that it is given
+    ///   are NULL, and once to fill.
+    package init(_ build: (inout CArena) -> Root) {
+        var arena = CArena()
+        _ = unsafe arena.reserve(Root.self, count: 1)
+        _ = build(&arena)
+        size = arena.used
+        unsafe memory = .allocate(byteCount: size, alignment: CArena.alignment)
+        arena = unsafe CArena(memory)
+        let root = unsafe arena.reserve(Root.self, count: 1)
+        unsafe root?.initialize(to: build(&arena))
+    }
+
+    package var pointer: UnsafePointer<Root> {
+        unsafe UnsafePointer(memory.assumingMemoryBound(to: Root.self))
+    }
+
+    deinit {
+        // As `memset` before a `free` may be left out by the compiler (explicit_bzero(3)).
+        unsafe explicit_bzero(memory, size)
+        unsafe memory.deallocate()
+    }
+}
+
+/// Where the parts of a ``Lent`` value are put, one behind the other.
+@safe
+package struct CArena: ~Copyable {
+    package static let alignment = 16
+    /// `nil` while measuring.
+    private let base: UnsafeMutableRawPointer?
+    package private(set) var used = 0
+
+    /// For measuring.
+    package init() { unsafe base = nil }
+    /// For filling `base`, which has as much room as was measured.
+    package init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
+
+    /// Room for `count` values, to be initialised by the caller; `nil` while measuring, and for none.
+    package mutating func reserve<Value>(_ type: Value.Type, count: Int) -> UnsafeMutablePointer<Value>? {
+        let alignment = MemoryLayout<Value>.alignment
+        used = (used + alignment - 1) / alignment * alignment
+        defer { used += MemoryLayout<Value>.stride * count }
+        guard count > 0, let base = unsafe base else { return nil }
+        return unsafe (base + used).bindMemory(to: Value.self, capacity: count)
+    }
+
+    /// The values that `make` gives for `source`, one behind the other.
+    package mutating func list<Source: Collection, Value>(
+        _ source: Source, _ make: (Source.Element, inout CArena) -> Value
+    ) -> (start: UnsafePointer<Value>?, count: Int) {
+        let start = unsafe reserve(Value.self, count: source.count)
+        for (index, element) in source.enumerated() {
+            let value = make(element, &self)
+            if let start = unsafe start { unsafe (start + index).initialize(to: value) }
+        }
+        return unsafe (start.map { unsafe UnsafePointer($0) }, source.count)
+    }
+
+    /// A copy of `bytes` with a NUL behind it that `length` does not count.
+    package mutating func string(_ bytes: borrowing RawSpan) -> portolan_string {
+        let count = bytes.byteCount
+        let start = unsafe reserve(CChar.self, count: count + 1)
+        if let start = unsafe start {
+            unsafe bytes.withUnsafeBytes { unsafe UnsafeMutableRawBufferPointer(start: start, count: count).copyMemory(from: $0) }
+            unsafe start[count] = 0
+        }
+        return unsafe portolan_string(bytes: start, length: count)
+    }
+
+    package mutating func string(_ text: String) -> portolan_string {
+        let utf8 = text.utf8
+        return unsafe string(utf8.span.bytes)
+    }
+
+    package mutating func string(_ array: [UInt8]) -> portolan_string {
+        unsafe string(array.span.bytes)
+    }
+
+    /// An absent string for `nil`.
+    package mutating func string(_ text: String?) -> portolan_string {
+        guard let text else { return unsafe portolan_string() }
+        return unsafe string(text)
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import PortolanCore
+
+extension LoadError {
+    /// A list of causes that a plugin gives is followed so far: it may be a circle.
+    private static let mostCausesFollowed = 1024
+
+    /// A failure as a plugin gives it, with its causes.
+    ///
+    /// - Throws: ORDER-11, DESC-05, ERR-02 or ERR-03.
+    init(reading pointer: UnsafePointer<portolan_error>?) throws(ContractViolation) {
+        guard let pointer = unsafe pointer else {
+            throw ContractViolation(.failureCarriesError, "a failure came without an error; say why it failed")
+        }
+        let error = unsafe try portolan_error.read(pointer)
+        let domain = try unsafe Self.domain(of: error)
+        let code = unsafe Code(rawValue: error.code)
+        if domain == nil, !Self.isForPlugins(code) {
+            throw ContractViolation(
+                .codeIsPublished,
+                "the code \(code.rawValue) is none that is published for plugins; take the nearest, or give a domain of your own")
+        }
+        let message = try unsafe Self.message(of: error)
+        self.init(code, domain: domain, message: message, cause: unsafe Self.cause(at: error.cause))
+    }
+
+    /// Causes come from elsewhere, a nested load for instance: they are taken as they are, and put right where they have to be. Of more than an error
+    /// may have, the nearest ones and the last are kept.
+    private static func cause(at first: UnsafePointer<portolan_error>?) -> LoadError? {
+        var kept: [portolan_error] = unsafe []
+        var next = unsafe first
+        var followed = 0
+        // `try?` because a cause is no duty.
+        while followed < mostCausesFollowed, let error = unsafe try? portolan_error.read(next) {
+            if unsafe kept.count == causeLimit { unsafe kept.removeLast() }
+            unsafe kept.append(error)
+            unsafe next = error.cause
+            followed += 1
+        }
+        var leftOut = unsafe followed - kept.count
+        var cause: LoadError?
+        while let error = unsafe kept.popLast() {
+            let message = unsafe OmittedCauses.adding(leftOut, to: Text.oneLine(error.message.repairedText))
+            cause = unsafe LoadError(Code(rawValue: error.code), domain: error.domain.text, message: message, cause: cause)
+            leftOut = 0
+        }
+        return cause
+    }
+
+    private static func domain(of error: portolan_error) throws(ContractViolation) -> String? {
+        guard unsafe error.domain.isPresent else { return nil }
+        guard let domain = unsafe error.domain.text, Text.isReverseDNS(domain) else {
+            throw ContractViolation(.codeIsPublished, "an error's domain is no reverse DNS name; give the plugin's identifier, or none")
+        }
+        return domain
+    }
+
+    private static func message(of error: portolan_error) throws(ContractViolation) -> String {
+        guard let message = unsafe error.message.text else {
+            throw ContractViolation(.messageIsOneLine, "an error's message is absent or not UTF-8")
+        }
+        guard !message.isEmpty, message.utf8.count <= 4096 else {
+            throw ContractViolation(.messageIsOneLine, "an error's message has \(message.utf8.count) bytes; it has to have 1 to 4096")
+        }
+        guard !message.unicodeScalars.contains(where: Text.isBreaking) else {
+            throw ContractViolation(.messageIsOneLine, "an error's message holds a line break or a control character; keep it to one line")
+        }
+        return message
+    }
+
+    /// The codes for broken contracts and for libraries that do not load are the host's to give.
+    private static func isForPlugins(_ code: Code) -> Bool {
+        switch code {
+        case .protocolViolation, .pluginNotLoadable, .pluginRefused: false
+        default: Code.published.contains { $0.code == code }
+        }
+    }
+}

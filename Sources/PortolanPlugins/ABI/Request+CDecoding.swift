@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import HTTPTypes
+import PortolanCore
+
+extension Request {
+    /// This request with what a plugin says is different; all else stays, marks and unknown properties too.
+    ///
+    /// Credentials that were meant for one origin do not go to another; those that the change itself brings do.
+    ///
+    /// - Throws: DESC-05, REDIR-01, SEC-08 or PROP-02.
+    func applying(_ pointer: UnsafePointer<portolan_change>?) throws(ContractViolation) -> Request {
+        try unsafe applying(portolan_change.read(pointer))
+    }
+
+    /// - Parameter target: in place of the change's URL.
+    func applying(_ change: portolan_change, movingTo target: URLRecord? = nil) throws(ContractViolation) -> Request {
+        var result = self
+        if let target {
+            result.moveTo(target)
+        } else if unsafe change.url.isPresent {
+            result.moveTo(try unsafe URLRecord(reading: change.url, "the URL of the changed request"))
+        }
+        if let method = unsafe change.method.isPresent ? change.method.repairedText : nil {
+            guard let method = HTTPRequest.Method(method) else {
+                throw ContractViolation(.fieldsAreWellFormed, "the method '\(Text.oneLine(method, limit: 80))' is no token")
+            }
+            result.method = method
+        }
+        if unsafe change.drops_body != 0 { result.dropBody() }
+        if unsafe change.drops_fields != 0 { result.fields = [:] }
+        try unsafe result.replaceFields(UnsafeBufferPointer(start: change.fields, counted: change.field_count, "fields"))
+        try unsafe result.replaceProperties(UnsafeBufferPointer(start: change.properties, counted: change.property_count, "properties"))
+        return result
+    }
+
+    /// Fields that tell who the caller is.
+    private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
+
+    private mutating func moveTo(_ new: URLRecord) {
+        let isElsewhere = !new.hasSameOrigin(as: url)
+        let carriesCredentials =
+            isElsewhere && url.hasCredentials && new.username == url.username && new.password == url.password
+        url = carriesCredentials ? new.withoutCredentials : new
+        if isElsewhere {
+            for name in Self.credentialFields { fields[name] = nil }
+        }
+    }
+
+    /// Fields that describe the body (Fetch Standard, "request-body-header name", and RFC 9112 §6).
+    private static let bodyFields: [HTTPField.Name] = [
+        .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding,
+    ]
+
+    private mutating func dropBody() {
+        body = nil
+        for name in Self.bodyFields { fields[name] = nil }
+    }
+
+    /// All names are taken out before any value goes in, so that two of a name are both kept.
+    private mutating func replaceFields(_ changes: UnsafeBufferPointer<portolan_field>) throws(ContractViolation) {
+        try HTTPFields.checkCount(changes.count)
+        var names: [HTTPField.Name] = []
+        try unsafe changes.each { change throws(ContractViolation) in names.append(try unsafe HTTPField.Name(reading: change.name)) }
+        let replaced = Set(names)
+        fields = HTTPFields(fields.filter { !replaced.contains($0.name) })
+        try unsafe changes.each { change throws(ContractViolation) in
+            guard unsafe change.value.isPresent else { return }
+            fields.append(try unsafe HTTPField(name: HTTPField.Name(reading: change.name), reading: change.value))
+        }
+    }
+
+    private mutating func replaceProperties(_ changes: UnsafeBufferPointer<portolan_property>) throws(ContractViolation) {
+        try unsafe changes.each { change throws(ContractViolation) in
+            guard let name = unsafe change.name.text, !name.isEmpty else {
+                throw ContractViolation(.propertyIsWellFormed, "the name of a property is absent, empty or not UTF-8")
+            }
+            properties[name] = try unsafe PropertyValue(reading: change, name: name)
+        }
+    }
+}
+
+extension PropertyValue {
+    /// `nil` for kind 0, which removes.
+    fileprivate init?(reading property: portolan_property, name: String) throws(ContractViolation) {
+        switch unsafe property.kind {
+        case portolan_kind(0): return nil
+        case PORTOLAN_KIND_TEXT:
+            guard let text = unsafe property.bytes.text else {
+                throw ContractViolation(.propertyIsWellFormed, "the property '\(name)' is a text, but is absent or not UTF-8")
+            }
+            self = .text(text)
+        case PORTOLAN_KIND_BYTES: self = try unsafe .bytes(property.bytes.array("the property '\(name)'"))
+        case PORTOLAN_KIND_INTEGER: self = unsafe .integer(property.integer)
+        case PORTOLAN_KIND_REAL: self = unsafe .real(property.real)
+        case PORTOLAN_KIND_TRUTH: self = unsafe .truth(property.integer != 0)
+        default:
+            throw unsafe ContractViolation(
+                .propertyIsWellFormed, "the property '\(name)' has the kind \(property.kind.rawValue), which is none")
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import Logging
+import PortolanCore
+
+/// The host as one instance of a plugin sees it: its `portolan_host`, with the configuration and the log behind it.
+@safe
+final class HostInterface: Sendable {
+    /// The functions that a host offers beyond the contract, by identifier.
+    typealias Extensions = @Sendable (_ identifier: String) -> UnsafeRawPointer?
+
+    private let table: CallbackTable<portolan_host>
+    private let configuration: CStorage<Configuration>
+    private let extensions: Extensions
+    private let logger: Logger
+
+    /// What the table points at.
+    @unsafe
+    private struct Configuration {
+        var version = unsafe portolan_string()
+        var json = unsafe portolan_string()
+        var settings: UnsafePointer<portolan_property>?
+        var settingCount = 0
+    }
+
+    init(_ configuration: PluginConfiguration, extensions: @escaping Extensions, logger: Logger) {
+        unsafe self.extensions = unsafe extensions
+        self.logger = logger
+        unsafe self.configuration = unsafe CStorage { arena in
+            var lent = unsafe Configuration()
+            unsafe lent.version = arena.string(portolanVersion)
+            unsafe lent.json = arena.string(configuration.json)
+            unsafe (lent.settings, lent.settingCount) = arena.list(configuration.settings) { unsafe $1.property($0.name, $0.value) }
+            return unsafe lent
+        }
+        let lent = unsafe self.configuration.pointer.pointee
+        unsafe table = unsafe CallbackTable(
+            portolan_host(
+                size: UInt32(MemoryLayout<portolan_host>.size), abi_minor: PORTOLAN_ABI_MINOR, version: lent.version,
+                configuration: lent.json, settings: lent.settings, setting_count: lent.settingCount,
+                extension: { table, identifier in unsafe HostInterface.at(table).extensionTable(identifier.orNil) },
+                log: { table, level, message in unsafe HostInterface.at(table).log(level, message) }))
+        unsafe table.serve(self)
+    }
+
+    deinit { unsafe table.deallocate() }
+
+    var pointer: UnsafeMutablePointer<portolan_host> { unsafe table.pointer }
+
+    private static func at(_ table: UnsafeMutablePointer<portolan_host>) -> HostInterface {
+        unsafe CallbackTable.object(of: table, as: HostInterface.self).takeUnretainedValue()
+    }
+
+    private func extensionTable(_ identifier: UnsafePointer<CChar>?) -> UnsafeRawPointer? {
+        guard let identifier = unsafe identifier else { return nil }
+        return unsafe extensions(String(cString: identifier))
+    }
+
+    private func log(_ level: portolan_level, _ message: portolan_string) {
+        let text = unsafe Text.oneLine(message.repairedText)
+        switch level {
+        case PORTOLAN_LOG_ERROR: logger.error("\(text)")
+        case PORTOLAN_LOG_WARNING: logger.warning("\(text)")
+        case PORTOLAN_LOG_INFO: logger.info("\(text)")
+        default: logger.debug("\(text)")
+        }
+    }
+}

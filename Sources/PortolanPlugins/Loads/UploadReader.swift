@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Synchronization
+
+/// The upload body of one load, as `read_body` and `rewind_body` know it. In call.
+final class UploadReader {
+    enum Read {
+        case bytes(Int)
+        case end
+        case failed(LoadError)
+    }
+
+    /// A new body that was asked for.
+    private enum Renewal {
+        case none
+        case asked
+        case came(Body?)
+    }
+
+    private var body: Body?
+    private var reader: (any BodyReader)?
+    private var taken: Int64 = 0
+    /// The last total that the load reported as sent.
+    private(set) var sent: Int64 = 0
+    /// An inner load has taken the body over.
+    private var isHandedOver = false
+    private let renewal = Mutex(Renewal.none)
+
+    init(_ body: Body?) {
+        self.body = body
+    }
+
+    var length: Int64? { body?.length }
+
+    /// Reads into `buffer` what is there.
+    ///
+    /// - Parameter whenReady: called when another read is worth while, after the answer `nil`.
+    func read(into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Read? {
+        guard let body, !isHandedOver else { return .end }
+        let reader: any BodyReader
+        do throws(LoadError) {
+            reader = try openReader(of: body)
+        } catch {
+            return .failed(Self.failure(error))
+        }
+        var output = unsafe OutputRawSpan(buffer: buffer, initializedCount: 0)
+        let read = reader.read(into: &output, whenReady: whenReady)
+        let count = output.byteCount
+        switch read {
+        case .wait: return nil
+        case .failed(let error): return .failed(Self.failure(error))
+        case .end: return checkEnd(of: body)
+        case .bytes:
+            taken += Int64(count)
+            if let length = body.length, taken > length {
+                return .failed(LoadError(.bodyFailed, message: "the upload body is longer than the \(length) bytes it was said to have"))
+            }
+            return .bytes(count)
+        }
+    }
+
+    private func openReader(of body: Body) throws(LoadError) -> any BodyReader {
+        if let reader { return reader }
+        let reader = try body.makeReader()
+        self.reader = reader
+        return reader
+    }
+
+    private func checkEnd(of body: Body) -> Read {
+        guard let length = body.length, taken < length else { return .end }
+        return .failed(
+            LoadError(.bodyFailed, message: "the upload body ended after \(taken) of the \(length) bytes it was said to have"))
+    }
+
+    private static func failure(_ cause: LoadError) -> LoadError {
+        LoadError(.bodyFailed, message: "the upload body could not be read", cause: cause)
+    }
+
+    /// Notes a total of sent bytes.
+    ///
+    /// - Returns: how many were sent since the last.
+    /// - Throws: ORDER-09.
+    func noteSent(_ total: Int64) throws(ContractViolation) -> Int64 {
+        guard total >= sent, total <= length ?? .max else {
+            throw ContractViolation(
+                .sentTotalsRise,
+                "\(total) bytes of the body were reported as sent, after \(sent) and of \(length.map(String.init) ?? "unknown")")
+        }
+        defer { sent = total }
+        return total - sent
+    }
+
+    /// Goes back to the start.
+    ///
+    /// - Parameters:
+    ///   - ask: asks the client for a new body; called where this one can't be read twice.
+    ///   - whenReady: called when it is worth asking again, after the answer `nil`.
+    /// - Returns: whether there is a body at its start.
+    func rewind(
+        asking ask: (@escaping @Sendable (Body?) -> Void) -> Void, whenReady: @escaping @Sendable () -> Void
+    ) -> Bool? {
+        guard let body, !isHandedOver else { return false }
+        if body.isRewindable {
+            restart(with: body)
+            return true
+        }
+        if renewal.withLock({
+            if case .none = $0 {
+                $0 = .asked
+                return true
+            } else {
+                return false
+            }
+        }) {
+            // It holds the slot and not this object, which belongs to the load's calls.
+            ask { [slot = RenewalSlot(self)] body in
+                slot.take(body)
+                whenReady()
+            }
+        }
+        let new: Body?? = renewal.withLock { renewal in
+            guard case .came(let body) = renewal else { return nil }
+            renewal = .none
+            return .some(body)
+        }
+        guard let new else { return nil }
+        guard let new else { return false }
+        restart(with: new)
+        return true
+    }
+
+    private struct RenewalSlot: @unchecked Sendable {  // … because of the upload only the mutex is touched
+        private let upload: UploadReader
+        init(_ upload: UploadReader) { self.upload = upload }
+        func take(_ body: Body?) { upload.renewal.withLock { $0 = .came(body) } }
+    }
+
+    private func restart(with body: Body) {
+        reader?.close()
+        reader = nil
+        self.body = body
+        taken = 0
+        sent = 0
+    }
+
+    /// The body goes to an inner load; this one sees its end.
+    func handOver() {
+        isHandedOver = true
+        close()
+    }
+
+    func close() {
+        reader?.close()
+        reader = nil
+    }
+}

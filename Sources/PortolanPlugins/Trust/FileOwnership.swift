@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Whose files are trusted: the user's own and root's.
+struct FileOwnership: Sendable {
+    let user: uid_t
+    /// Many systems give each user a group of their own and let it write: what only that group can change is trusted, too, while nobody else is in it.
+    let primaryGroup: gid_t
+    private let company: GroupMembership
+
+    /// - Parameter company: who else is in a group; asked at most once for each group.
+    init(user: uid_t, primaryGroup: gid_t, company: @escaping @Sendable (gid_t) -> String?) {
+        (self.user, self.primaryGroup) = (user, primaryGroup)
+        self.company = GroupMembership(company)
+    }
+
+    /// Who runs this process. Who is in the group is looked up anew for each one.
+    static var current: FileOwnership {
+        FileOwnership(user: identity.user, primaryGroup: identity.group) { [user = identity.user] group in
+            UserDatabase.otherMember(of: group, than: user)
+        }
+    }
+
+    private static let identity: (user: uid_t, group: gid_t) = {
+        let user = geteuid()
+        return (user, UserDatabase.primaryGroup(of: user) ?? getegid())
+    }()
+
+    /// Why somebody else can change this file or folder, and how to mend it; `nil` where nobody can.
+    ///
+    /// - Parameter isAbove: it is a folder above the one that matters: sticky ones are fine, for nobody can rename what is another's in them.
+    func objection(to status: FileStatus, isAbove: Bool) -> String? {
+        guard status.owner == 0 || status.owner == user else {
+            return "it belongs to user \(status.owner), neither to root nor to you; take it over (chown) or move the plugin"
+        }
+        // What a link leads to is looked at by itself, and its own permissions mean nothing: symlink(7).
+        guard status.kind != .link, !(isAbove && status.isSticky) else { return nil }
+        if status.permissions & S_IWOTH != 0 { return "it is writable by everybody; take that permission away (chmod o-w)" }
+        guard status.permissions & S_IWGRP != 0 else { return nil }
+        if status.isWritableByAccessList {
+            return "it is writable by those on its access control list; take that permission away (chmod g-w) or the list (setfacl -b)"
+        }
+        guard status.group == primaryGroup else {
+            return "it is writable by group \(status.group); take that permission away (chmod g-w)"
+        }
+        return company.members(of: status.group).map { others in
+            "it is writable by group \(status.group), which is not yours alone: \(others); take that permission away (chmod g-w)"
+        }
+    }
+}
+
+/// Remembers who else is in a group: the system's answer may come over a network.
+private final class GroupMembership: Sendable {
+    private let find: @Sendable (gid_t) -> String?
+    private let known = Mutex<[gid_t: String?]>([:])
+
+    init(_ find: @escaping @Sendable (gid_t) -> String?) {
+        self.find = find
+    }
+
+    func members(of group: gid_t) -> String? {
+        if let known = known.withLock({ $0[group] }) { return known }
+        let answer = find(group)
+        known.withLock { $0[group] = .some(answer) }
+        return answer
+    }
+}

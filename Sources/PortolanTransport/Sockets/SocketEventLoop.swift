@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import PortolanCore
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A loop of plain sockets, whose turns any thread may take while nobody else has one.
+///
+/// A caller's own thread writes its request: no other one has to be woken for it. What comes is read by the loop's thread, which sleeps in
+/// `epoll_wait(2)` without a turn, or by a thread that waits for its load anyway (``SocketConnection/carryOn(for:while:)``). Nobody waits for a turn but these two:
+/// work that finds the loop taken is left to its thread.
+@safe
+package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … because what varies is touched in a turn only
+    private struct Turns {
+        var isTaken = false
+        /// Threads that sleep until the turn that is taken ends.
+        var waitingCount = 0
+        var work: [@Sendable () -> Void] = []
+        /// Whether the loop's thread sleeps, or is about to, and nobody has woken it.
+        var isAsleep = false
+    }
+
+    private let turns = ConditionLock(Turns())
+    /// The thread that has the turn; 0: none.
+    private let holder = Atomic<UInt>(0)
+    let poller: SocketPoller
+
+    // In a turn only.
+    private var alarms = TimerQueue()
+    /// Until when the loop's thread sleeps, where nothing happens; in nanoseconds.
+    private var wakeTime: Int64?
+    private var hasEarlierAlarm = false
+    private var endings: [() -> Void] = []
+    private var sockets: [(any PolledSocket)?] = []
+    private var freeSlots: [Int] = []
+    private var generation: UInt64 = 0
+    /// What was read last lies here until the turn's next read: large, and one for all.
+    private var received = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var isReceiving = false
+
+    /// One for each processor, as long as the process; made when the first load needs them.
+    package static let shared: Result<[SocketEventLoop], LoadError> = {
+        do throws(LoadError) {
+            var loops: [SocketEventLoop] = []
+            for _ in 0..<max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))) { loops.append(try SocketEventLoop()) }
+            return .success(loops)
+        } catch {
+            return .failure(error)
+        }
+    }()
+
+    /// Its thread stays as long as the process.
+    ///
+    /// - Throws: ``LoadError/Code/noResources``
+    init() throws(LoadError) {
+        poller = try SocketPoller()
+        try PlatformThread.start { [self] in run() }
+        NonBlockingThreads.add { [self] in isInTurn }
+    }
+
+    // MARK: Turns
+
+    package var isInTurn: Bool { holder.load(ordering: .relaxed) == Self.thread }
+
+    private static var thread: UInt { UInt(pthread_self()) }
+
+    package func enter() -> Bool {
+        let isMine = turns.withLock { turns in
+            // What was left before comes first.
+            guard !turns.isTaken, turns.work.isEmpty, turns.waitingCount == 0 else { return false }
+            turns.isTaken = true
+            return true
+        }
+        if isMine { holder.store(Self.thread, ordering: .relaxed) }
+        return isMine
+    }
+
+    /// As ``enter()``, but waits for it.
+    package func enterInTime() {
+        var isCounted = false
+        turns.wait { turns -> Void? in
+            if turns.isTaken != isCounted { turns.waitingCount += isCounted ? -1 : 1 }
+            isCounted = turns.isTaken
+            guard !turns.isTaken else { return nil }
+            turns.isTaken = true
+            return ()
+        }
+        holder.store(Self.thread, ordering: .relaxed)
+    }
+
+    package func leave() {
+        endTurn()
+        let isEarlier = hasEarlierAlarm
+        hasEarlierAlarm = false
+        holder.store(0, ordering: .relaxed)
+        let (isAwaited, wakes) = turns.withLock { turns in
+            turns.isTaken = false
+            let wakes = turns.isAsleep && (isEarlier || !turns.work.isEmpty)
+            if wakes { turns.isAsleep = false }
+            return (turns.waitingCount > 0, wakes)
+        }
+        if isAwaited { turns.withLockBroadcasting { _ in } }
+        if wakes { poller.wake() }
+    }
+
+    package func execute(_ body: @escaping @Sendable () -> Void) {
+        let wakes = turns.withLock { turns in
+            turns.work.append(body)
+            guard turns.isAsleep, !turns.isTaken else { return false }
+            turns.isAsleep = false
+            return true
+        }
+        if wakes { poller.wake() }
+    }
+
+    package func atEndOfTurn(_ body: @escaping () -> Void) { endings.append(body) }
+
+    private func endTurn() {
+        while !endings.isEmpty {
+            let now = endings
+            endings = []
+            for body in now { body() }
+        }
+    }
+
+    // MARK: Time
+
+    package var now: UInt64 { UInt64(MonotonicTime.coarseNanoseconds) }
+
+    package func schedule(after time: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
+        let alarm = ScheduledTimer(body)
+        let deadline = MonotonicTime.now + min(time, .seconds(1 << 32))
+        alarms.insert(alarm, at: deadline)
+        if wakeTime.map({ deadline.nanoseconds < $0 }) ?? true {
+            wakeTime = deadline.nanoseconds
+            hasEarlierAlarm = true
+        }
+        return alarm
+    }
+
+    // MARK: Its thread
+
+    private func run() {
+        enterInTime()
+        while true {
+            let count = sleep()
+            for index in 0..<count {
+                if let event = poller.event(index) { socket(event.mark)?.handle(event.happened) }
+            }
+            if let wakeTime, MonotonicTime.coarseNanoseconds >= wakeTime { fireAlarms() }
+            for body in takeWork() { body() }
+            endTurn()
+        }
+    }
+
+    /// Ends the turn, sleeps until something happens, and takes the next turn.
+    private func sleep() -> Int {
+        let limit = wakeTime.map { CInt(clamping: max(0, ($0 - MonotonicTime.coarseNanoseconds) / 1_000_000 + 1)) }
+        hasEarlierAlarm = false
+        holder.store(0, ordering: .relaxed)
+        let (isAwaited, hasWork) = turns.withLock { turns in
+            turns.isTaken = false
+            turns.isAsleep = turns.work.isEmpty
+            return (turns.waitingCount > 0, !turns.work.isEmpty)
+        }
+        if isAwaited { turns.withLockBroadcasting { _ in } }
+        let count = poller.wait(atMost: hasWork ? 0 : limit)
+        enterInTime()
+        return count
+    }
+
+    private func fireAlarms() {
+        for alarm in alarms.removeDue(at: MonotonicTime.now) { alarm.fire() }
+        wakeTime = alarms.nextDeadline?.nanoseconds
+    }
+
+    private func takeWork() -> [@Sendable () -> Void] {
+        turns.withLock { turns in
+            turns.isAsleep = false
+            guard !turns.work.isEmpty else { return [] }
+            defer { turns.work = [] }
+            return turns.work
+        }
+    }
+}
+
+// MARK: Sockets, in a turn
+
+extension SocketEventLoop {
+    /// - Returns: by which the poller names the socket.
+    func add(_ socket: any PolledSocket) -> UInt64 {
+        generation &+= 1
+        let slot = freeSlots.popLast() ?? sockets.count
+        if slot == sockets.count { sockets.append(socket) } else { sockets[slot] = socket }
+        return (generation & 0xFFFF_FFFF) << 32 | UInt64(slot)
+    }
+
+    func remove(_ socket: any PolledSocket) {
+        let slot = Int(socket.mark & 0xFFFF_FFFF)
+        guard slot < sockets.count, sockets[slot] === socket else { return }
+        sockets[slot] = nil
+        freeSlots.append(slot)
+    }
+
+    /// An event may be older than what has become of its socket in the same turn.
+    private func socket(_ mark: UInt64) -> (any PolledSocket)? {
+        let slot = Int(mark & 0xFFFF_FFFF)
+        guard slot < sockets.count, let socket = sockets[slot], socket.mark == mark else { return nil }
+        return socket
+    }
+
+    /// Has `read` fill the loop's buffer, at most `size` bytes of it, and lends what it has read to `body`.
+    ///
+    /// A call from inside `body` has a buffer of its own: what was lent stays as it is. An idle TLS connection is read so, before it is used again.
+    ///
+    /// - Returns: what `read` returned.
+    func receive(
+        atMost size: Int, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult, _ body: (borrowing RawSpan) -> Void
+    ) -> TransferResult {
+        guard !isReceiving else {
+            let own = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+            defer { unsafe own.deallocate() }
+            return unsafe receive(into: own, read, body)
+        }
+        isReceiving = true
+        defer { isReceiving = false }
+        if unsafe received.count < size {
+            unsafe received.deallocate()
+            unsafe received = .allocate(byteCount: size, alignment: 16)
+        }
+        return unsafe receive(into: UnsafeMutableRawBufferPointer(rebasing: received[..<size]), read, body)
+    }
+
+    private func receive(
+        into buffer: UnsafeMutableRawBufferPointer, _ read: (UnsafeMutableRawBufferPointer) -> TransferResult,
+        _ body: (borrowing RawSpan) -> Void
+    ) -> TransferResult {
+        let result = unsafe read(buffer)
+        if case .moved(let count) = result {
+            body(unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+        }
+        return result
+    }
+}

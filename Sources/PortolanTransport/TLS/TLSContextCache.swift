@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Synchronization
+
+/// The TLS contexts of one handler, one for each list of protocols that is offered (ALPN). Any thread.
+///
+/// Making one reads files, and takes longer than a handshake: so it is made once, when the first connection needs it, on a thread that may wait.
+package final class TLSContextCache: Sendable {
+    typealias Completion = @Sendable (Result<TLSContext, LoadError>) -> Void
+
+    private enum Entry {
+        case making([Completion])
+        case made(TLSContext)
+    }
+
+    let settings: TLSSettings
+    private let environment: @Sendable (String) -> String?
+    private let entries = Mutex<[[String]: Entry]>([:])
+    /// They read files, and trust stores take their time.
+    private static let threads = LoadThreadPool(limit: 4)
+
+    package init(
+        _ settings: TLSSettings, environment: @escaping @Sendable (String) -> String? = { Variables[$0] }
+    ) {
+        self.settings = settings
+        self.environment = environment
+    }
+
+    /// After a failure the next one to ask makes another try.
+    ///
+    /// - Parameters:
+    ///   - protocols: the names to offer by ALPN, the best first (RFC 7301); none: no offer is made.
+    ///   - completion: called once, on any thread, before this returns or later.
+    func context(offering protocols: [String], _ completion: @escaping Completion) {
+        enum Next { case give(TLSContext), make, wait }
+        let next = entries.withLock { entries -> Next in
+            switch entries[protocols] {
+            case .made(let context)?: return .give(context)
+            case .making(let others)?:
+                entries[protocols] = .making(others + [completion])
+                return .wait
+            case nil:
+                entries[protocols] = .making([completion])
+                return .make
+            }
+        }
+        switch next {
+        case .wait: return
+        case .give(let context): return completion(.success(context))
+        case .make: break
+        }
+        do throws(LoadError) {
+            try Self.threads.run { [self] in
+                do throws(LoadError) { finish(protocols, .success(try make(offering: protocols))) } catch {
+                    finish(protocols, .failure(error))
+                }
+            }
+        } catch {
+            finish(protocols, .failure(error))
+        }
+    }
+
+    private func finish(_ protocols: [String], _ result: Result<TLSContext, LoadError>) {
+        let waiting = entries.withLock { entries -> [Completion] in
+            guard case .making(let waiting)? = entries[protocols] else { return [] }
+            if case .success(let context) = result { entries[protocols] = .made(context) } else { entries[protocols] = nil }
+            return waiting
+        }
+        for completion in waiting { completion(result) }
+    }
+
+    private func make(offering protocols: [String]) throws(LoadError) -> TLSContext {
+        guard settings.minimumVersion <= settings.maximumVersion else {
+            throw CertificateFiles.unusable(.secureConnectionFailed, "the minimum version of TLS is above the maximum; swap them")
+        }
+        let identity = try settings.identity.map { identity throws(LoadError) in try LoadedIdentity(identity) }
+        return try TLSContext(settings, roots: try roots(), protocols: protocols, identity: identity)
+    }
+
+    private func roots() throws(LoadError) -> TLSContext.Roots {
+        var roots = TLSContext.Roots()
+        for source in settings.trustRoots.sources {
+            roots.certificates += try CertificateFiles.certificates(from: source, for: .trustRoot)
+        }
+        guard settings.trustRoots.includesSystem else { return roots }
+        // As OpenSSL and curl read them.
+        let named =
+            (value(of: "SSL_CERT_FILE").map { [$0] } ?? []) + (value(of: "SSL_CERT_DIR")?.split(separator: ":").map(String.init) ?? [])
+        roots.includesSystem = named.isEmpty
+        for path in named {
+            roots.certificates += try CertificateFiles.certificates(from: .file(path: path), for: .trustRootOfEnvironment)
+        }
+        return roots
+    }
+
+    private func value(of name: String) -> String? { environment(name).flatMap { $0.isEmpty ? nil : $0 } }
+}

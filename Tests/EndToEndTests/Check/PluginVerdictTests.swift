@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PortolanConformance
+import PortolanPlugins
+import ServerSupport
+import TestThreads
+import Testing
+
+/// The plugins of this repository that have code of their own keep every rule that can be judged of them.
+@Suite(.blocking, .timeLimit(.minutes(10))) struct PluginVerdictTests {
+    @Test(arguments: ["Template", "Echo", "Gzip"])
+    func thePluginPasses(name: String) throws {
+        let program = try Program()
+        try program.copyFixture("\(name.lowercased()).so", to: "\(name)/\(name.lowercased()).so")
+        try program.copyManifest(name)
+        // In a debug build a digest of 14 MB takes seconds.
+        try expectSuccess(of: program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120"), 60)
+    }
+
+    /// Bindings are judged by the handler that the host makes of them, and so is what is built in. LibCurl's URLs are mostly those of servers.
+    @Test(arguments: [("LibMagic", 60), ("LibCurl", 40)])
+    func theBindingPasses(name: String, count: Int) throws {
+        let program = try Program()
+        try program.copyManifest(name)
+        try expectSuccess(of: program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120"), count)
+    }
+
+    @Test(arguments: ["data:", "file:"])
+    func theBuiltInHandlerPasses(name: String) throws {
+        try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 55)
+    }
+
+    /// As command-line.md has it, in the process of the tests.
+    @Test(arguments: ConformanceCheck.all(level: 2).filter { !$0.needsProcess && ["ORDER", "BODY", "ERR"].contains($0.rule.category) })
+    func aTestCanMakeTheChecks(check: ConformanceCheck) throws {
+        let program = try Program()
+        try program.copyFixture("template.so", to: "Template/template.so")
+        try program.copyManifest("Template")
+        let plugin = try PluginCatalogue().plugin(at: "\(program.path)/Template").readingConformance()
+        var runner = ConformanceRunner(ConformanceTarget(plugin))
+        runner.timeLimit = .seconds(120)
+        let result = runner.result(of: check)
+        // Template's manifest has no URL with an empty body.
+        #expect(result.verdict == (check.id == "BODY-06" ? .skipped : .passed), "\(result)")
+    }
+
+    /// … with nginx and Apache.
+    @Test func httpPasses() throws {
+        let (program, servers) = (try Program(), try TestServers.shared)
+        func load(_ server: TestServer, _ path: String, _ rest: String) throws -> String {
+            #"{"url": "\#(try servers.url(server, path))", \#(rest)}"#
+        }
+        let digest = try program.runScript("$portolan get '\(servers.url(.nginxHTTP, "/hello.txt"))' | sha256sum").text.prefix(64)
+        let plain = #""sha256": "\#(digest)""#
+        let (user, password) = (servers.user, servers.password)
+        let loads = try [
+            load(.nginxHTTP, "/hello.txt", #""tags": ["small"], "mime": "text/plain", \#(plain)"#),
+            load(.nginxHTTP, "/chunked/hello.txt", #""tags": ["small"], \#(plain)"#),
+            load(.nginxHTTP, "/empty.bin", #""tags": ["empty"], "length": 0"#),
+            load(.nginxHTTP, "/1MiB.bin", #""tags": ["large"], "length": 1048576"#),
+            load(.nginxHTTP, "/coded/gzip", #""tags": ["small"]"#),
+            load(.nginxHTTP, "/redirect/307", #""tags": ["redirects"]"#),
+            load(
+                .nginxHTTP, "/private/secret.txt",
+                #""tags": ["challenges"], "credential": {"username": "\#(user)", "password": "\#(password)"}"#),
+            load(.nginxHTTP, "/hangup", #""tags": ["fails"], "error": "emptyResponse""#),
+            load(.nginxHTTP, "/coded/cut", #""tags": ["fails"], "error": "truncated""#),
+            load(.nginxHTTP, "/slow/1MiB.bin?rate=1", #""tags": ["hangs"]"#),
+            load(.apacheHTTP, "/programs/mirror", #""tags": ["uploads"]"#),
+        ]
+        try program.makeFile("loads", "{\"loads\": [\(loads.joined(separator: ",\n"))]}")
+        try expectSuccess(of: program.run("check", "http:", "--loads", "loads", "--json", "--timeout", "120"), 80)
+    }
+
+    private func expectSuccess(of outcome: Program.Outcome, _ count: Int) throws {
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let judgement = try JSONDecoder().decode(Judgement.self, from: outcome.output)
+        for result in judgement.results {
+            #expect(result.verdict == "passed" || result.verdict == "skipped", "\(result)")
+        }
+        #expect(judgement.results.count { $0.verdict == "passed" } >= count)
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Portolan
+import Testing
+
+@testable import PortolanCLI
+
+@Suite struct ContinuationTests {
+    private func response(_ status: Int?, _ fields: HTTPFields = [:]) throws -> Response {
+        Response(url: try URLRecord(parsing: "x://h/f"), status: status.map { .init(code: $0) }, fields: fields)
+    }
+
+    private func judge(_ offset: Int64, knowing validator: String? = nil, _ status: Int?, _ fields: HTTPFields = [:]) throws
+        -> Resume.Verdict
+    {
+        try Resume(offset: offset, validator: validator).evaluate(response(status, fields))
+    }
+
+    @Test func theRestIsAppended() throws {
+        #expect(try judge(5, 206, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
+        #expect(try judge(5, 206, [.contentRange: "bytes 5-5/*"]) == .append(count: 1, size: nil))
+        #expect(try judge(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"a\""]) == .append(count: 5, size: 10))
+        // file: has no status.
+        #expect(try judge(5, nil, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
+    }
+
+    @Test(
+        arguments: [
+            ["content-range": "bytes 4-9/10"], ["content-range": "bytes 6-9/10"], ["content-range": "bytes */10"],
+            ["content-range": "bytes"], [:],
+            ["content-type": "multipart/byteranges; boundary=x"],
+        ] as [[String: String]])
+    func aPartThatDoesNotFitIsRefused(fields: [String: String]) throws {
+        var all = HTTPFields()
+        for (name, value) in fields { all[try #require(HTTPField.Name(name))] = value }
+        let failure = try #require(throws: Failure.self) { try judge(5, 206, all) }
+        #expect(failure.status == .badRange)
+    }
+
+    @Test func codedBytesAreNotAddedToPlainOnes() throws {
+        for (offset, status) in [(5, 206), (5, 200), (0, 200)] as [(Int64, Int)] {
+            var response = try response(status, [.contentRange: "bytes 5-9/10"])
+            response.remainingContentCodings = ["gzip"]
+            let failure = try #require(throws: Failure.self) { try Resume(offset: offset, validator: "\"a\"").evaluate(response) }
+            #expect(failure.status == .badRange)
+            #expect(failure.message?.hasPrefix("'x://h/f' came coded ('gzip')") == true)
+            #expect(throws: Never.self) { try Resume(offset: offset, validator: "\"a\"", isCoded: true).evaluate(response) }
+        }
+    }
+
+    @Test func anotherVersionsPartIsRefused() throws {
+        let failure = try #require(throws: Failure.self) {
+            try judge(5, knowing: "\"a\"", 206, [.contentRange: "bytes 5-9/10", .eTag: "\"b\""])
+        }
+        #expect(failure == Failure(.badRange, "'x://h/f' has changed since its first part was loaded; load it without -C"))
+    }
+
+    @Test func theWholeReplacesWhatIsKnownToBeOld() throws {
+        #expect(try judge(5, knowing: "\"a\"", 200) == .startOver)
+        #expect(try judge(0, 200) == .startOver)
+        #expect(try judge(0, nil) == .startOver)
+        #expect(throws: Failure.self) { try judge(5, 200) }
+        #expect(throws: Failure.self) { try judge(5, nil) }
+        #expect(throws: Failure.self) { try judge(0, 206, [.contentRange: "bytes 0-9/10"]) }
+    }
+
+    @Test func whatIsWholeIsComplete() throws {
+        #expect(try judge(10, 416, [.contentRange: "bytes */10"]) == .complete)
+        let longer = try #require(throws: Failure.self) { try judge(11, 416, [.contentRange: "bytes */10"]) }
+        #expect(longer.status == .badRange)
+        #expect(longer.message?.contains("it has 10") == true)
+        #expect(throws: Failure.self) { try judge(10, 416) }
+        #expect(throws: Failure.self) { try judge(0, 416, [.contentRange: "bytes */0"]) }
+    }
+
+    @Test(arguments: [304, 301, 400, 401, 404, 500, 503])
+    func anErrorsBodyIsNoPart(status: Int) throws {
+        for offset in [0, 5] as [Int64] {
+            let failure = try #require(throws: Failure.self) { try judge(offset, status) }
+            #expect(failure.status == .statusRefused)
+        }
+    }
+
+    @Test func onlyWhatIsMissingIsAskedForUncoded() throws {
+        var request = try Request("x://h/f")
+        Resume(offset: 7, validator: "\"a\"").ask(in: &request)
+        #expect(request.fields == [.acceptEncoding: "identity", .range: "bytes=7-", .ifRange: "\"a\""])
+        request.fields = [:]
+        Resume(offset: 7, validator: nil).ask(in: &request)
+        #expect(request.fields == [.acceptEncoding: "identity", .range: "bytes=7-"])
+        request.fields = [.acceptEncoding: "br"]
+        Resume(offset: 0, validator: "\"a\"").ask(in: &request)
+        #expect(request.fields == [.acceptEncoding: "br"])
+    }
+
+    @Test(
+        arguments: [
+            (["etag": "\"a\""], "\"a\""), (["etag": "W/\"a\""], nil), (["etag": "\""], nil), (["etag": "a"], nil), ([:], nil),
+            (
+                ["last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 08:50:37 GMT"], "Sun, 06 Nov 1994 08:49:37 GMT"
+            ),
+            (["last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 08:50:36 GMT"], nil),
+            (["last-modified": "Sun, 06 Nov 1994 08:49:37 GMT"], nil),
+            (["last-modified": "yesterday", "date": "Sun, 06 Nov 1994 08:50:37 GMT"], nil),
+            (["etag": "W/\"a\"", "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Mon, 07 Nov 1994 08:49:37 GMT"], nil),
+        ] as [([String: String], String?)])
+    func onlyAStrongValidatorIsOne(fields: [String: String], validator: String?) throws {
+        var all = HTTPFields()
+        for (name, value) in fields { all[try #require(HTTPField.Name(name))] = value }
+        #expect(Resume.validator(of: try response(200, all)) == validator)
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The files of this repository.
+enum ConformanceRepository {
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    static func text(of path: String) throws -> String {
+        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    /// Paths from the root, in order.
+    static func files(under folder: String, ending end: String) throws -> [String] {
+        let all = try FileManager.default.subpathsOfDirectory(atPath: root.appendingPathComponent(folder).path)
+        return all.filter { $0.hasSuffix(end) }.sorted().map { "\(folder)/\($0)" }
+    }
+
+    /// A file that is generated is as it should be. With PORTOLAN_WRITE_DOCS=1 in the environment it is written.
+    static func expect(_ text: String, in path: String) throws {
+        if ProcessInfo.processInfo.environment["PORTOLAN_WRITE_DOCS"] == "1" {
+            try text.write(to: root.appendingPathComponent(path), atomically: true, encoding: .utf8)
+        }
+        let found = try? self.text(of: path)  // because a file that is missing is another text
+        #expect(found == text, "\(path) is stale; run the tests once with PORTOLAN_WRITE_DOCS=1")
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import PortolanConformance
+
+/// A library read without being opened.
+@Suite struct ELFFileTests {
+    static let folder = ConformanceRepository.root.appendingPathComponent(".build/fixtures/mutants")
+
+    private func file(_ name: String) throws -> ELFFile {
+        try ELFFile(at: Self.folder.appendingPathComponent("\(name).so").path)
+    }
+
+    @Test func onlyTheEntryIsExported() throws {
+        #expect(try file("good").exports == ["portolan_plugin_entry"])
+        #expect(try file("DESC_02b").exports.sorted() == ["portolan_plugin_entry", "subject_helper"])
+    }
+
+    @Test func whatItNeedsAndWhereThatIsLookedFor() throws {
+        let good = try file("good")
+        #expect(good.needed.contains { $0.hasPrefix("libc.so") })
+        #expect(good.runPaths.isEmpty && !good.hasExecutableStack && !good.hasWritableCode)
+        #expect(try file("DESC_12").runPaths == ["/tmp/portolan-nobody-has/lib"])
+    }
+
+    @Test func cutAnywhereItIsReadAsFarAsItGoes() throws {
+        let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("good.so")))
+        for count in Array(0..<1024) + stride(from: 1024, to: bytes.count, by: 97) {
+            guard let file = try? ELFFile(Array(bytes.prefix(count))) else { continue }  // because without its head it is no library
+            #expect(file.exports.count <= 1 || file.exports.allSatisfy { $0.utf8.count < 4096 })
+        }
+    }
+
+    @Test func numbersInItAreNotTrusted() throws {
+        var generator = SystemRandomNumberGenerator()
+        let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent("good.so")))
+        for _ in 0..<300 {
+            var changed = bytes
+            for _ in 0..<16 { changed[Int.random(in: 6..<256, using: &generator)] = UInt8.random(in: 0...255, using: &generator) }
+            _ = try? ELFFile(changed)  // because only that it comes back is asked
+        }
+    }
+
+    @Test func whatIsNoLibraryIsRefused() {
+        #expect(throws: CheckSkipped.self) { _ = try ELFFile([1, 2, 3]) }
+        #expect(throws: CheckSkipped.self) { _ = try ELFFile(at: "/dev/null") }
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Synchronization
+import TestThreads
+import Testing
+
+@testable import PortolanConformance
+
+/// Handlers of this process: one that keeps the rules, and ones that break one each.
+@Suite(.blocking, .timeLimit(.minutes(10))) struct HandlerConformanceTests {
+    private func runner(_ flaw: Flaw?) throws -> ConformanceRunner {
+        let load = #"{"url": "stub://text", "length": 12, "tags": ["small"]}"#
+        let section = #"{"loads": [\#(load), {"url": "stub://user", "error": "notFound", "tags": ["fails"]}]}"#
+        return patient(
+            ConformanceRunner(
+                ConformanceTarget(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(flaw) }))
+    }
+
+    /// For a sanitizer's pace: what runs out of its time is not judged, and leaves its load.
+    private func patient(_ runner: ConformanceRunner) -> ConformanceRunner {
+        var runner = runner
+        runner.timeLimit = .seconds(120)
+        return runner
+    }
+
+    private func runner(of load: String) throws -> ConformanceRunner {
+        let section = #"{"loads": [\#(load)]}"#
+        var runner = patient(
+            ConformanceRunner(
+                ConformanceTarget(loads: try ConformanceSection(parsing: Array(section.utf8), path: "test").loads) { StubHandler(nil) }))
+        runner.makeInnerLoader = {
+            let registry = ProtocolRegistry()
+            registry.register(StubHandler(nil, schemes: ["inner"]))
+            return Loader(configuration: .default, registry: registry)
+        }
+        return runner
+    }
+
+    @Test(arguments: ConformanceCheck.all(level: 3).filter { !$0.needsProcess })
+    func aHandlerThatKeepsTheRulesPasses(_ check: ConformanceCheck) throws {
+        let result = try runner(nil).result(of: check)
+        #expect(result.verdict == .passed || result.verdict == .skipped, "\(result.findings.map(\.detail)) \(result.lastEvents)")
+        let isForPlugins =
+            ConformanceTarget.categoriesOfLibraries.contains(check.rule.category) || ConformanceTarget.rulesOfTheHost.contains(check.id)
+        if isForPlugins || check.rule.category == "MANIF" { #expect(result.verdict == .skipped) }
+        if ["LIFE", "ORDER", "BODY"].contains(check.rule.category), check.rule.scenario == .any || check.rule.scenario == .succeeds,
+            !isForPlugins, !["LIFE-05", "LIFE-10", "ORDER-13"].contains(check.id)
+        {
+            #expect(result.verdict == .passed, "\(result.note ?? "")")
+        }
+    }
+
+    @Test(arguments: Flaw.allCases)
+    func aHandlerThatBreaksARuleIsFailedByIt(_ flaw: Flaw) throws {
+        let check = try #require(ConformanceCheck.named(flaw.rule))
+        let result = try runner(flaw).result(of: check)
+        #expect(result.verdict == .failed, "\(result.verdict) \(result.note ?? "") \(result.lastEvents)")
+    }
+
+    @Test(arguments: ["CANON-01", "CANON-02", "CANON-03"])
+    func aCanonicalFormIsSeen(_ id: String) throws {
+        let check = try #require(ConformanceCheck.named(id))
+        let kept = try runner(of: #"{"url": "stub://text#part"}"#).result(of: check)
+        #expect(kept.verdict == .passed, "\(kept.note ?? "") \(kept.findings.map(\.detail))")
+    }
+
+    @Test func aCanonicalFormThatChangesTheMethodIsFailed() throws {
+        let result = try runner(.canonicalIsGET).result(of: try #require(ConformanceCheck.named("CANON-02")))
+        for method in ["HEAD", "DELETE", "POST"] {
+            #expect(result.findings.contains { $0.detail == "the canonical form of 'stub://text' changes \(method) to 'GET'" })
+        }
+    }
+
+    @Test func loadsInsideOfItsLoadsAreThoseOfTheJudge() throws {
+        let check = try #require(ConformanceCheck.named("BODY-01"))
+        let passed = try runner(of: #"{"url": "stub://nest", "length": 12, "tags": ["nested"]}"#).result(of: check)
+        #expect(passed.verdict == .passed, "\(passed.note ?? "") \(passed.findings.map(\.detail))")
+        let failed = try runner(of: #"{"url": "stub://nest", "length": 11, "tags": ["nested"]}"#).result(of: check)
+        #expect(failed.verdict == .failed, "\(failed.note ?? "")")
+    }
+
+    /// As ``ProtocolLoad/resumeLoading()`` may.
+    @Test func anInnerLoadIsResumedBeforeItKnowsThatItIsToPause() throws {
+        let registry = ProtocolRegistry()
+        registry.register(StubHandler(nil, schemes: ["inner"]))
+        let loads = InnerLoads { Loader(configuration: .default, registry: registry) }
+        let made = Mutex<(any ProtocolLoad)?>(nil)
+        // They hold each other.
+        defer { made.withLock { $0 = nil } }
+        let client = RecordingClient { _, event in
+            switch event {
+            case .response, .data:
+                made.withLock(\.self)?.resumeLoading()
+                return .pause
+            default: return .keepGoing
+            }
+        }
+        let load = ExportedInnerLoad(Request(url: try URLRecord(parsing: "inner://text")), client, by: loads)
+        made.withLock { $0 = load }
+        load.startLoading()
+        client.wait { $0.last?.isEnd == true }
+        #expect(client.error == nil && String(decoding: client.bytes, as: UTF8.self) == "ABCDABCDABCD")
+    }
+
+    @Test func aHandlerThatCanNotBeMadeIsNotJudged() throws {
+        let loads = try ConformanceSection(parsing: Array(#"{"loads": [{"url": "stub://text"}]}"#.utf8), path: "test").loads
+        let runner = ConformanceRunner(
+            ConformanceTarget(loads: loads) { () throws(LoadError) in throw LoadError(.noResources, message: "not today") })
+        let result = runner.result(of: try #require(ConformanceCheck.named("LIFE-02")))
+        #expect(result.verdict == .skipped && result.note == "the handler could not be made (CAN-01): not today")
+        let owner = runner.result(of: try #require(ConformanceCheck.named("CAN-01")))
+        #expect(owner.verdict == .failed && owner.findings.map(\.detail) == ["the handler could not be made: not today"])
+    }
+}
+
+/// How ``StubHandler`` breaks a rule.
+enum Flaw: String, CaseIterable, Sendable {
+    case finishesTwice, tellsInMake, deliversInAPause, isShort, hasNoEnd, showsThePassword, tellsOfBytesFirst, takesNothing
+    case isDifferentBesideOthers, ignoresStopped, canonicalIsGET
+
+    var rule: String {
+        switch self {
+        case .finishesTwice: "ORDER-02"
+        case .tellsInMake: "LIFE-01"
+        case .deliversInAPause: "FLOW-01"
+        case .isShort: "BODY-02"
+        case .hasNoEnd: "LIFE-02"
+        case .showsThePassword: "ERR-05"
+        case .tellsOfBytesFirst: "ORDER-01"
+        case .takesNothing: "CAN-01"
+        case .isDifferentBesideOthers: "LIFE-09"
+        case .ignoresStopped: "FLOW-06"
+        case .canonicalIsGET: "CANON-02"
+        }
+    }
+}
+
+private struct StubHandler: ProtocolHandler {
+    let flaw: Flaw?
+
+    let schemes: SchemeSet
+
+    init(_ flaw: Flaw?, schemes: [String] = ["stub"]) { (self.flaw, self.schemes) = (flaw, .only(schemes)) }
+
+    var identifier: String { "org.portolan.stub" }
+
+    func canonicalRequest(for request: Request) -> Request {
+        var canonical = request
+        canonical.url = request.url.withoutFragment
+        if flaw == .canonicalIsGET { canonical.method = .get }
+        return canonical
+    }
+
+    func canInit(_ request: Request) -> Bool { flaw != .takesNothing }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        if request.url[.host] == "nest" {
+            var inner = request
+            // `try?` because a URL that does not parse gives the outer request, which fails.
+            if let url = try? URLRecord(parsing: "inner://text") { inner.url = url }
+            return client.makeNestedLoad(for: inner, client: client)
+        }
+        let load = StubLoad(request, client, flaw)
+        if flaw == .tellsInMake { client.didReach(.connected) }
+        return load
+    }
+}
+
+/// Tells twelve bytes in three runs from a thread of its own.
+private final class StubLoad: ProtocolLoad {
+    private let request: Request
+    private let client: any ProtocolClient
+    private let flaw: Flaw?
+    private let state = ConditionLock((isStopped: false, mayGoOn: false))
+    private static let running = Atomic(0)
+
+    init(_ request: Request, _ client: any ProtocolClient, _ flaw: Flaw?) {
+        (self.request, self.client, self.flaw) = (request, client, flaw)
+    }
+
+    func startLoading() {
+        // In its turn, so that it is told at once that nobody wants the rest.
+        if flaw == .ignoresStopped { return run() }
+        do throws(LoadError) {
+            try PlatformThread.start { [self] in run() }
+        } catch {
+            client.didFail(with: error)
+        }
+    }
+
+    func stopLoading() {
+        state.withLockBroadcasting { $0.isStopped = true }
+    }
+
+    func resumeLoading() { state.withLockBroadcasting { $0.mayGoOn = true } }
+
+    private func run() {
+        // Its thread may begin late.
+        if state.withLock(\.isStopped), flaw != .ignoresStopped { return }
+        guard request.url[.host] == "text" else {
+            let url = flaw == .showsThePassword ? request.url.description : request.url.withoutCredentials.description
+            return client.didFail(with: LoadError(.notFound, message: "nothing is at '\(url)'"))
+        }
+        if flaw == .tellsOfBytesFirst { guard goesOn(deliver("!")) else { return } }
+        let response = Response(url: request.url, mimeType: MIMEType(parsing: "text/plain"), expectedLength: flaw == .isShort ? 13 : 12)
+        guard goesOn(client.didReceive(response, storage: .allowed)) else { return }
+        let isBesideOthers = flaw == .isDifferentBesideOthers && Self.running.add(1, ordering: .relaxed).newValue > 1
+        defer { if flaw == .isDifferentBesideOthers { Self.running.subtract(1, ordering: .relaxed) } }
+        let run = isBesideOthers ? "WXYZ" : "ABCD"
+        for _ in 0..<3 {
+            guard goesOn(deliver(run)) else { return }
+        }
+        if flaw == .hasNoEnd { return }
+        client.didFinishLoading()
+        if flaw == .finishesTwice { client.didFinishLoading() }
+    }
+
+    private func deliver(_ text: String) -> Flow {
+        let bytes = Array(text.utf8)
+        return unsafe client.didLoad(bytes.span.bytes)
+    }
+
+    /// Waits where the client says so; `false`: nobody wants the rest.
+    private func goesOn(_ flow: Flow) -> Bool {
+        switch flow {
+        case .keepGoing: return !state.withLock(\.isStopped)
+        case .stopped: return flaw == .ignoresStopped
+        case .pause:
+            if flaw == .deliversInAPause { return !state.withLock(\.isStopped) }
+            return state.wait { state in
+                if state.isStopped { return false }
+                guard state.mayGoOn else { return nil }
+                state.mayGoOn = false
+                return true
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanJSON
+import Testing
+
+@testable import PortolanConformance
+
+/// What memcheck saw in the processes of many checks, as results.
+@Suite struct MemorySightTests {
+    private let scope = MemcheckScope(shared: [])
+
+    private func result(
+        _ id: String, _ verdict: Verdict = .passed, _ errors: [MemcheckError] = [], isWhole: Bool = true, hasLeftOpen: Bool = false
+    ) throws -> CheckResult {
+        var result = CheckResult(try #require(RuleCatalogue.rule(id)), verdict)
+        result.memory = MemcheckLog(errors, isWhole: isWhole)
+        result.hasLeftOpen = hasLeftOpen
+        return result
+    }
+
+    private func error(_ kind: String, line: Int = 1, size: Int = 1) -> MemcheckError {
+        let frame = StackFrame(object: "/opt/tide.so", function: "hold", file: "tide.c", line: line)
+        return MemcheckError(kind: kind, words: "\(kind) of size \(size)", stack: [frame], origins: [])
+    }
+
+    private func verdicts(of results: [CheckResult]) -> [String: Verdict] {
+        Dictionary(results.map { ($0.rule.id, $0.verdict) }) { first, _ in first }
+    }
+
+    private func sight(_ results: CheckResult...) -> [CheckResult] {
+        var sight = MemoryObserver(scope)
+        for result in results { sight.note(result) }
+        return sight.results
+    }
+
+    @Test func eachRuleHasAResult() throws {
+        let results = sight(try result("ORDER-01", .passed, [error("InvalidRead"), error("Leak_DefinitelyLost")]))
+        #expect(verdicts(of: results) == ["MEM-01": .failed, "MEM-02": .passed, "MEM-03": .passed, "MEM-04": .failed])
+        try #require(!results.isEmpty)
+        #expect(results[0].findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
+        #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"] && results[0].again("x") == "x --filter ORDER-01")
+    }
+
+    /// Whichever check ends first, the catalogue's first one is named.
+    @Test func oneErrorInManyChecksIsOne() throws {
+        let results = sight(
+            try result("ORDER-02", .passed, [error("InvalidRead"), error("InvalidRead", line: 2)]),
+            try result("DESC-01", .failed, [error("InvalidRead", size: 7)]))
+        #expect(
+            results.first?.findings.map(\.detail) == [
+                "DESC-01: InvalidRead of size 1; in 1 other check as well", "ORDER-02: InvalidRead of size 1",
+            ])
+        #expect(results.first?.again("x") == "x --filter DESC-01,ORDER-02")
+    }
+
+    /// What a load holds that the check could not end is in use, and what a process held that was ended nobody knows.
+    @Test func onlyWhatWasEndedLeaks() throws {
+        let leak = error("Leak_DefinitelyLost")
+        #expect(verdicts(of: sight(try result("ORDER-01", .passed, [leak], hasLeftOpen: true)))["MEM-04"] == .passed)
+        for ended in [
+            try result("ORDER-01", .crashed, [leak], isWhole: true), try result("ORDER-01", .hung, [leak], isWhole: false),
+            try result("ORDER-01", .passed, [], isWhole: false),
+        ] {
+            let results = sight(ended)
+            #expect(verdicts(of: results) == ["MEM-01": .passed, "MEM-02": .passed, "MEM-03": .passed, "MEM-04": .warned])
+            try #require(results.count > 3)
+            #expect(results[3].findings.first?.detail.hasPrefix("ORDER-01: its leaks are not known") == true)
+        }
+    }
+
+    /// A crash that memcheck has no words for is an access all the same; one by abort(3) is none.
+    @Test func anAccessThatEndedTheProcessIsAnInvalidOne() throws {
+        var crashed = try result("ORDER-01", .crashed)
+        (crashed.note, crashed.stack) = ("ended by SIGSEGV: it touched memory that was not lent", ["hold (tide.c:1)"])
+        let results = sight(crashed)
+        try #require(!results.isEmpty)
+        #expect(results[0].verdict == .failed)
+        #expect(results[0].findings.map(\.detail) == ["ORDER-01: ended by SIGSEGV: it touched memory that was not lent"])
+        #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"])
+        crashed.note = "ended by SIGABRT"
+        #expect(sight(crashed).first?.verdict == .passed)
+        crashed.note = "the process ended itself with status 0"
+        #expect(sight(crashed, try result("ORDER-02")).allSatisfy { $0.verdict == .crashed })
+        var told = try result("ORDER-01", .crashed, [error("InvalidRead")])
+        told.note = "ended by SIGSEGV"
+        #expect(sight(told).first?.findings.map(\.detail) == ["ORDER-01: InvalidRead of size 1"])
+    }
+
+    @Test func whatDidNotRunUnderValgrindIsNotJudged() throws {
+        let results = sight(CheckResult(try #require(RuleCatalogue.rule("ORDER-01")), .passed))
+        #expect(results.allSatisfy { $0.verdict == .skipped } && results.count == 4)
+    }
+
+    @Test func whereValgrindGaveUpNothingPasses() throws {
+        let results = sight(try result("ORDER-01", .crashed, isWhole: false))
+        #expect(results.allSatisfy { $0.verdict == .skipped && $0.note?.contains("Valgrind gave up") == true })
+    }
+
+    @Test func allReportsHaveTheStackAndTheCommand() throws {
+        let summary = Summary(sight(try result("ORDER-01", .passed, [error("InvalidRead")])))
+        let command = "portolan check x --sanitizer"
+        var report = TextReport(repeatingBy: command, isVerbose: false)
+        let texts = [
+            summary.results.flatMap { report.lines(for: $0) }.joined(separator: "\n"),
+            TAPReport(repeatingBy: command).text(of: summary), JUnitReport(repeatingBy: command).text(of: summary, target: "x"),
+            HTMLReport(repeatingBy: command).page(of: summary, target: "x"),
+            String(decoding: JSONReport(repeatingBy: command).value(of: summary, target: "x", library: nil).bytes, as: UTF8.self),
+        ]
+        for text in texts {
+            for words in ["MEM-01", "hold (tide.c:1)", "\(command) --filter ORDER-01"] {
+                #expect(text.contains(words), "\(words) in \(text)")
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite struct DeferredHandlersTests {
+    private static func loader(_ registry: ProtocolRegistry) -> Loader {
+        Loader(configuration: .default, registry: registry)
+    }
+
+    private static func text(of loader: Loader) async throws -> String {
+        String(decoding: try await loader.data(from: "x:1").0, as: UTF8.self)
+    }
+
+    @Test func handlersAreMadeWhenARequestFirstNeedsThem() async throws {
+        let registry = ProtocolRegistry()
+        let source = Source { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
+        registry.register(deferred: source)
+        registry.register(StubHandler(identifier: "y", schemes: .only(["y"])) { _ in .text("y") })
+        let loader = Self.loader(registry)
+        _ = try await loader.data(from: "y:1")
+        #expect(source.calls == 0)
+        #expect(loader.schemes == ["x", "y"])
+        for _ in 0..<3 { #expect(try await Self.text(of: loader) == "made") }
+        #expect(source.calls == 1)
+        #expect(registry.handlers.map(\.identifier) == ["y", "made"])
+    }
+
+    @Test func aMessageNamesTwentySchemesAtMost() async throws {
+        let registry = ProtocolRegistry()
+        let names = (0..<1000).map { "s\(1000 + $0)" }
+        for count in [20, 1000] {
+            registry.register(StubHandler(identifier: "n\(count)", schemes: .only(Array(names.prefix(count)))) { _ in .text("") })
+            let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
+            let rest = count > 20 ? " and 980 more" : ""
+            #expect(error?.message == "no handler takes 'x:' URLs; known schemes: \(names.prefix(20).joined(separator: ", "))\(rest)")
+        }
+    }
+
+    @Test func madeHandlersKeepThePlaceInTheOrder() async throws {
+        let registry = ProtocolRegistry()
+        registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
+        registry.register(
+            deferred: Source {
+                [
+                    StubHandler(identifier: "first", schemes: .only(["x"])) { _ in .text("first") },
+                    StubHandler(identifier: "second", schemes: .any) { _ in .text("second") },
+                ]
+            })
+        registry.register(Unwilling(identifier: "new"))
+        let asked = try Self.loader(registry).handlerCandidates(for: Request("x:1"))
+        #expect(asked.map(\.handler) == ["new", "second"])
+        #expect(registry.handlers.map(\.identifier) == ["new", "second", "first", "old"])
+    }
+
+    @Test func manyLoadsAtOnceMakeThemOnce() async throws {
+        let registry = ProtocolRegistry()
+        let delegateSerializer = ConditionLock(false)
+        let source = Source {
+            delegateSerializer.wait { $0 ? () : nil }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        registry.register(deferred: source)
+        let loader = Self.loader(registry)
+        let delegates = (0..<50).map { _ in RecordingDelegate() }
+        for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
+        #expect(delegates.allSatisfy { $0.events.isEmpty })
+        delegateSerializer.withLockBroadcasting { $0 = true }
+        for delegate in delegates {
+            await delegate.ended()
+            #expect(delegate.text == "made")
+        }
+        #expect(source.calls == 1)
+    }
+
+    @Test func aLoadThatWaitsForItsHandlerCanBeCancelled() async throws {
+        let registry = ProtocolRegistry()
+        let delegateSerializer = ConditionLock(false)
+        defer { delegateSerializer.withLockBroadcasting { $0 = true } }
+        registry.register(
+            deferred: Source {
+                delegateSerializer.wait { $0 ? () : nil }
+                return []
+            })
+        let delegate = RecordingDelegate()
+        let task = try Self.loader(registry).task(for: Request("x:1"), delegate: delegate)
+        task.resume()
+        task.cancel()
+        await delegate.ended()
+        #expect(delegate.events == [.failed(.cancelled)])
+    }
+
+    @Test func whatFailsSaysWhyAndIsTriedAgain() async throws {
+        let registry = ProtocolRegistry()
+        let isMended = Mutex(false)
+        let source = Source {
+            guard isMended.withLock({ $0 }) else { throw LoadError(.pluginNotLoadable, message: "not there") }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        registry.register(deferred: source)
+        let loader = Self.loader(registry)
+        let error = await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") }
+        #expect(error?.code == .pluginNotLoadable)
+        #expect(try loader.handlerCandidates(for: Request("x:1")).map(\.refusal) == [.unavailable("not there")])
+        isMended.withLock { $0 = true }
+        #expect(try await Self.text(of: loader) == "made")
+    }
+
+    @Test func anotherHandlerTakesWhatAFailedOneWouldHave() async throws {
+        let registry = ProtocolRegistry()
+        registry.register(StubHandler(identifier: "old", schemes: .only(["x"])) { _ in .text("old") })
+        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: "not there") })
+        #expect(try await Self.text(of: Self.loader(registry)) == "old")
+    }
+
+    @Test func unregisteringTakesAllThatWereMade() async throws {
+        let registry = ProtocolRegistry()
+        let handlers = ["a", "b"].map { name in StubHandler(identifier: name, schemes: .only(["x"])) { _ in .text(name) } }
+        let registration = registry.register(deferred: Source { handlers })
+        _ = try await Self.loader(registry).data(from: "x:1")
+        #expect(registry.unregister(registration).isFinished)
+        #expect(registry.handlers.isEmpty && registry.schemes.isEmpty)
+    }
+
+    @Test func whatWasUnregisteredIsNotPutBack() async throws {
+        let registry = ProtocolRegistry()
+        let registration = Mutex(Registration?.none)
+        let source = Source {
+            if let registration = registration.withLock({ $0 }) { registry.unregister(registration) }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        let made = registry.register(deferred: source)
+        registration.withLock { $0 = made }
+        let error = await #expect(throws: LoadError.self) { try await Self.loader(registry).data(from: "x:1") }
+        #expect(error?.code == .unsupportedScheme)
+        #expect(registry.handlers.isEmpty)
+    }
+
+    @Test func whatWasReplacedWhileItWasMadeIsNotPutBack() async throws {
+        let registry = ProtocolRegistry()
+        let registration = Mutex(Registration?.none)
+        let source = Source {
+            if let registration = registration.withLock({ $0 }) {
+                registry.replace(registration, with: [StubHandler(schemes: .only(["x"])) { _ in .text("replaced") }])
+            }
+            return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+        }
+        let made = registry.register(deferred: source)
+        registration.withLock { $0 = made }
+        #expect(try await Self.text(of: Self.loader(registry)) == "replaced")
+        #expect(registry.handlers.count == 1)
+    }
+
+    @Test func aRegistryGoesWithTheHandlersThatItNeverMade() throws {
+        weak var kept: ProtocolRegistry?
+        do {
+            let registry = ProtocolRegistry()
+            registry.register(deferred: Source { [] })
+            kept = registry
+            #expect(try Self.loader(registry).handlerCandidates(for: Request("y:1")).isEmpty)
+        }
+        #expect(kept == nil)
+    }
+
+    @Test(.timeLimit(.minutes(10))) func aLoadThatWaitsKeepsNoOtherFromStarting() async throws {
+        let registry = ProtocolRegistry()
+        let delegateSerializer = ConditionLock(false)
+        registry.register(
+            deferred: Source {
+                delegateSerializer.wait { $0 ? () : nil }
+                return [StubHandler(schemes: .only(["x"])) { _ in .text("made") }]
+            })
+        let loader = Self.loader(registry)
+        let hasEnded = ConditionLock(false)
+        // The first to be told waits for the last, for half a minute at most: the test then fails by what it expects.
+        let waited = Mutex<Bool?>(nil)
+        let first = RecordingDelegate { event, _ in
+            if case .response = event { waited.withLock { $0 = hasEnded.wait(atMost: .seconds(30)) { $0 ? true : nil } } }
+            return .keepGoing
+        }
+        let last = RecordingDelegate { event, _ in
+            if event == .finished { hasEnded.withLockBroadcasting { $0 = true } }
+            return .keepGoing
+        }
+        let delegates = [first, RecordingDelegate(), last]
+        for delegate in delegates { try loader.task(for: Request("x:1"), delegate: delegate).resume() }
+        delegateSerializer.withLockBroadcasting { $0 = true }
+        for delegate in delegates { await delegate.ended() }
+        #expect(waited.withLock { $0 } == true)
+    }
+
+    @Test func aFailureIsAWarningOnceAndAgainWhenItIsAnother() async throws {
+        let registry = ProtocolRegistry()
+        let words = Mutex("not there")
+        registry.register(deferred: Source { throw LoadError(.pluginNotLoadable, message: words.withLock { $0 }) })
+        let lines = ConditionLock<[String]>([])
+        var configuration = Loader.Configuration.default
+        configuration.logger = Logger(label: "test") { _ in LineLog(lines: lines) }
+        let loader = Loader(configuration: configuration, registry: registry)
+        for _ in 0..<3 { await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") } }
+        words.withLock { $0 = "no library" }
+        await #expect(throws: LoadError.self) { try await loader.data(from: "x:1") }
+        #expect(lines.withLock { $0 } == ["warning not there", "debug not there", "debug not there", "warning no library"])
+    }
+}
+
+private struct LineLog: LogHandler {
+    let lines: ConditionLock<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        lines.withLockBroadcasting { $0.append("\(event.level) \(event.message)") }
+    }
+}
+
+private final class Source: HandlerProvider {
+    let identifier = "org.example.source"
+    let schemes = SchemeSet.only(["x"])
+    private let count = Atomic(0)
+    private let make: @Sendable () throws -> [any ProtocolHandler]
+
+    init(_ make: @escaping @Sendable () throws -> [any ProtocolHandler]) {
+        self.make = make
+    }
+
+    var calls: Int { count.load(ordering: .relaxed) }
+
+    func makeHandlers() throws(LoadError) -> [any ProtocolHandler] {
+        count.add(1, ordering: .relaxed)
+        do {
+            return try make()
+        } catch {
+            throw error as? LoadError ?? LoadError(.unknown, message: "\(error)")
+        }
+    }
+}
+
+private struct Unwilling: ProtocolHandler {
+    let identifier: String
+    let schemes = SchemeSet.any
+
+    func canInit(_ request: Request) -> Bool { false }
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        FailedLoad(LoadError(.unknown, message: "never asked for a load"), client: client)
+    }
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// One call at a time comes to a delegate, also where a load inside asks while the load itself delivers.
+@Suite(.timeLimit(.minutes(2))) struct DelegateGateTests {
+    private let outer = ManualHandler(schemes: .only(["outer"]))
+    private let inner = ManualHandler(schemes: .only(["x"]))
+
+    /// A task with a load inside it, both waiting for what the test does with them.
+    private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, outer: ManualLoad, inner: ManualLoad) {
+        let task = loader(outer, inner).task(for: try Request("outer:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(outer.loads.first)
+        load.client.makeNestedLoad(for: try Request("x:1"), client: load.client).startLoading()
+        return (task, load, try #require(inner.loads.first))
+    }
+
+    private static func ask(_ load: ManualLoad, reply: @escaping @Sendable (ChallengeAnswer) -> Void = { _ in }) {
+        let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+        load.client.didReceive(AuthenticationChallenge(protectionSpace: space, reply: reply))
+    }
+
+    @Test func aQuestionFromInsideWaitsForTheCallThatRuns() throws {
+        let box = Mutex<ManualLoad?>(nil)
+        let isInside = Mutex(false)
+        let overlapped = Mutex(false)
+        let delegate = RecordingDelegate { event, _ in
+            guard event == .data([1]) else { return .keepGoing }
+            isInside.withLock { $0 = true }
+            if let inner = box.withLock({ $0 }) { Self.ask(inner) }
+            isInside.withLock { $0 = false }
+            return .keepGoing
+        } onChallenge: { _ in
+            overlapped.withLock { $0 = isInside.withLock { $0 } }
+        }
+        let (task, load, inner) = try start(delegate)
+        box.withLock { $0 = inner }
+        load.respond()
+        #expect(load.deliver([1]) == .keepGoing)
+        #expect(delegate.events.suffix(2) == [.data([1]), .challenge])
+        #expect(!overlapped.withLock { $0 })
+        box.withLock { $0 = nil }
+        task.cancel()
+    }
+
+    @Test func whatComesDuringAQuestionFromInsideIsPutOff() throws {
+        let box = Mutex<ManualLoad?>(nil)
+        let answers = Mutex<[Flow]>([])
+        let delegate = RecordingDelegate(onChallenge: { _ in
+            guard let load = box.withLock({ $0 }) else { return }
+            answers.withLock { $0 = [load.respond()] }
+            load.client.didReach(.firstByte)
+        })
+        let (task, load, inner) = try start(delegate)
+        box.withLock { $0 = load }
+        Self.ask(inner)
+        #expect(answers.withLock { $0 } == [.pause])
+        #expect(delegate.events.suffix(3) == [.challenge, .response(load.request.url), .step(.firstByte)])
+        #expect(load.calls == [.start, .resume])
+        #expect(load.deliver([1]) == .keepGoing)
+        box.withLock { $0 = nil }
+        task.cancel()
+    }
+
+    @Test func anEndDuringAQuestionFromInsideComesAfterIt() throws {
+        let order = Mutex<[String]>([])
+        let delegate = RecordingDelegate { event, _ in
+            if case .failed = event { order.withLock { $0.append("end") } }
+            return .keepGoing
+        } onChallenge: { [outer] _ in
+            outer.loads.first?.client.didFail(with: LoadError(.connectionLost, message: "lost"))
+            order.withLock { $0.append("answered") }
+        }
+        let (_, _, inner) = try start(delegate)
+        Self.ask(inner)
+        #expect(order.withLock { $0 } == ["answered", "end"])
+        #expect(delegate.events.last == .failed(.connectionLost))
+        Self.ask(inner)
+        #expect(delegate.events.filter { $0 == .challenge }.count == 1)
+    }
+
+    /// One thread delivers, another asks from inside; each sees that the other is not with the delegate.
+    @Test func callsFromTwoLoadsNeverOverlap() throws {
+        let count = 2000
+        let counts = ConditionLock((inside: 0, overlaps: 0))
+        let client = ConditionLock<(any ProtocolClient)?>(nil)
+        let (isAsking, hasEnded) = (ConditionLock(false), ConditionLock(false))
+        @Sendable func call() {
+            counts.withLock {
+                $0.inside += 1
+                if $0.inside > 1 { $0.overlaps += 1 }
+            }
+            sched_yield()  // so that the other thread comes into this if it can
+            counts.withLock { $0.inside -= 1 }
+        }
+        let delegate = RecordingDelegate { event, _ in
+            call()
+            if event == .finished { hasEnded.withLockBroadcasting { $0 = true } }
+            return .keepGoing
+        } onChallenge: { challenge in
+            call()
+            challenge.answer(.cancel)
+        }
+        let scripted = Scripted(pieces: count) { made in
+            client.withLockBroadcasting { $0 = made }
+            // Nothing is delivered before the other thread is at it, so that they meet.
+            _ = isAsking.wait { $0 ? true : nil }
+        }
+        let task = loader(scripted, inner).task(for: try Request("scripted:1"), delegate: delegate)
+        try PlatformThread.start { [inner] in
+            let outer = client.wait { $0.take() }
+            guard let request = try? Request("x:1") else { return }
+            outer.makeNestedLoad(for: request, client: outer).startLoading()
+            guard let load = inner.loads.first else { return }
+            while !hasEnded.withLock({ $0 }) {
+                let isAnswered = ConditionLock(false)
+                Self.ask(load) { _ in isAnswered.withLockBroadcasting { $0 = true } }
+                isAnswered.wait { $0 ? () : nil }
+                isAsking.withLockBroadcasting { $0 = true }
+            }
+        }
+        task.resume()
+        _ = hasEnded.wait { $0 ? true : nil }
+        #expect(counts.withLock { $0.overlaps } == 0)
+        #expect(delegate.body.count == count)
+        #expect(delegate.events.contains(.challenge))
+    }
+
+    /// Delivers pieces of one byte.
+    private struct Scripted: ProtocolHandler {
+        let identifier = "org.example.scripted"
+        let schemes = SchemeSet.only(["scripted"])
+        let pieces: Int
+        let onMake: @Sendable (any ProtocolClient) -> Void
+
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            onMake(client)
+            return ScriptedLoad(
+                [.response(Response(url: request.url))] + (0..<pieces).map { _ in .data([1]) } + [.finish], client: client)
+        }
+    }
+}
+
+/// What a suspended task keeps from its delegate.
+@Suite(.timeLimit(.minutes(2))) struct SuspensionTests {
+    private let handler = ManualHandler()
+
+    private func start(_ delegate: RecordingDelegate) throws -> (LoadTask, ManualLoad) {
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+        task.resume()
+        return (task, try #require(handler.loads.first))
+    }
+
+    @Test func nothingComesBeforeTheResume() throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        task.suspend()
+        load.client.didReach(.connected)
+        #expect(load.respond() == .pause)
+        #expect(delegate.events.isEmpty)
+        task.resume()
+        #expect(delegate.events == [.step(.connected), .response(load.request.url)])
+        #expect(load.calls == [.start, .resume])
+        task.cancel()
+    }
+
+    @Test func dataAfterDataIsHeldBack() throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        load.respond()
+        #expect(load.deliver([1]) == .keepGoing)
+        task.suspend()
+        #expect(load.deliver([2]) == .pause)
+        #expect(delegate.events.last == .data([1]))
+        task.resume()
+        #expect(delegate.events.last == .data([2]))
+        #expect(load.deliver([3]) == .keepGoing)
+        load.finish()
+        #expect(delegate.events.suffix(2) == [.data([3]), .finished])
+    }
+
+    /// Nobody is going to resume it, so the end must come without.
+    @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatWasHeldBack(hasFailed: Bool) throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        load.respond()
+        task.suspend()
+        load.client.didReach(.connected)
+        if hasFailed { load.client.didFail(with: LoadError(.notFound, message: "gone")) } else { load.finish() }
+        let heard: [RecordingDelegate.Event] = [.response(load.request.url)] + (hasFailed ? [.failed(.notFound)] : [])
+        #expect(delegate.events == heard)
+        task.cancel()
+        task.cancel()
+        task.resume()
+        #expect(delegate.events == [.response(load.request.url), .failed(hasFailed ? .notFound : .cancelled)])
+    }
+
+    /// The same where the delegate has a queue, on which a failure waits, too.
+    @Test(arguments: [true, false]) func aCancelTellsOfAnEndThatAQueueHeldBack(hasFailed: Bool) async throws {
+        let delegate = RecordingDelegate()
+        let queue = DispatchQueue(label: "held")
+        let task = loader(handler).task(
+            for: try Request("x:1"), delegate: delegate, on: DeliveryQueue { job in queue.async { job() } })
+        task.resume()
+        let load = try #require(handler.loads.first)
+        load.respond()
+        task.suspend()
+        queue.sync {}
+        load.client.didReach(.connected)
+        if hasFailed { load.client.didFail(with: LoadError(.notFound, message: "gone")) } else { load.finish() }
+        task.cancel()
+        await delegate.ended()
+        #expect(delegate.events.count(where: { $0 == .failed(.cancelled) || $0 == .failed(.notFound) }) == 1)
+    }
+
+    @Test func theAnswerToWhatWasHeldBackCounts() throws {
+        let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
+        let (task, load) = try start(delegate)
+        load.respond()
+        task.suspend()
+        #expect(load.deliver([1]) == .pause)
+        task.resume()
+        #expect(delegate.events.last == .data([1]))
+        #expect(load.calls == [.start])
+        task.resume()
+        #expect(load.calls == [.start, .resume])
+        task.cancel()
+    }
+
+    @Test func theAnswerStoppedToWhatWasHeldBackCancels() throws {
+        let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .stopped : .keepGoing }
+        let (task, load) = try start(delegate)
+        load.respond()
+        task.suspend()
+        load.deliver([1])
+        task.resume()
+        #expect(delegate.events.suffix(2) == [.data([1]), .failed(.cancelled)])
+        #expect(load.calls == [.start, .stop])
+    }
+
+    @Test(arguments: [true, false])
+    func aFailureComesAllTheSame(isCancelled: Bool) throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        load.respond()
+        task.suspend()
+        load.deliver([1])
+        if isCancelled { task.cancel() } else { load.client.didFail(with: LoadError(.connectionLost, message: "lost")) }
+        #expect(delegate.events == [.response(load.request.url), .failed(isCancelled ? .cancelled : .connectionLost)])
+        task.resume()
+        #expect(delegate.events.count == 2)
+    }
+
+    @Test func aFinishWaitsForTheResume() throws {
+        let delegate = RecordingDelegate()
+        let (task, load) = try start(delegate)
+        load.respond()
+        task.suspend()
+        load.finish()
+        #expect(delegate.events.count == 1)
+        task.resume()
+        #expect(delegate.events.last == .finished)
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+/// Loads that a handler hands to the one behind it.
+@Suite(.timeLimit(.minutes(2))) struct NextLoadTests {
+    @Test(arguments: [1, 2, 3]) func theEventsComeAsTheyAre(layers: Int) throws {
+        let inner = ManualHandler()
+        let delegate = RecordingDelegate()
+        let names = (0..<layers).map { "org.example.front\($0)" }
+        loader(handlers: names.map { Front(identifier: $0) } + [inner]).task(for: try Request("x:1"), delegate: delegate).resume()
+        let load = try #require(inner.loads.first)
+        load.client.didReach(.connected)
+        load.respond()
+        load.deliver([1, 2])
+        load.finish()
+        let url = try URLRecord(parsing: "x:1")
+        #expect(delegate.events == [.step(.connected), .response(url), .data([1, 2]), .finished])
+    }
+
+    @Test func aRedirectIsFollowedThroughTheFront() throws {
+        let asked = Mutex<[String]>([])
+        let delegate = RecordingDelegate()
+        let target = try URLRecord(parsing: "x:2")
+        let behind = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
+        let front = Front { request in asked.withLock { $0.append(request.url.description) } }
+        loader(handlers: [front, behind]).task(for: try Request("x:1"), delegate: delegate).resume()
+        #expect(asked.withLock { $0 } == ["x:1", "x:2"])
+        #expect(delegate.text == "there" && delegate.events.first == .redirect(target))
+    }
+
+    @Test(arguments: [false, true]) func aRedirectThatIsDecidedLaterGoesOn(isFollowed: Bool) throws {
+        let decision = Mutex<(@Sendable (RedirectDecision) -> Void)?>(nil)
+        let delegate = RecordingDelegate(onRedirect: { _, decide in decision.withLock { $0 = decide } })
+        let target = try URLRecord(parsing: "x:2")
+        let behind = StubHandler { $0.url == target ? .text("there") : .redirect(to: target) }
+        loader(handlers: [Front(), behind]).task(for: try Request("x:1"), delegate: delegate).resume()
+        #expect(delegate.events == [.redirect(target)])
+        let decide = try #require(decision.withLock { $0.take() })
+        decide(isFollowed ? .follow(try Request("x:2")) : .deliver)
+        #expect(delegate.text == (isFollowed ? "there" : "") && delegate.events.last == .finished)
+    }
+
+    @Test func aPauseReachesTheNextLoad() throws {
+        let inner = ManualHandler()
+        let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
+        let task = loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(inner.loads.first)
+        load.respond()
+        #expect(load.deliver([1]) == .pause)
+        task.resume()
+        #expect(load.calls == [.start, .resume])
+    }
+
+    @Test func aStopReachesTheNextLoadAndNothingElseIsHeard() throws {
+        let (inner, delegate) = (ManualHandler(), RecordingDelegate())
+        let violations = Mutex(0)
+        let task = loader(handlers: [Front(), inner]) { $0.violationObserver = { _, _ in violations.withLock { $0 += 1 } } }
+            .task(for: try Request("x:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(inner.loads.first)
+        load.respond()
+        task.cancel()
+        #expect(load.calls == [.start, .stop] && delegate.events.last == .failed(.cancelled) && violations.withLock { $0 } == 0)
+    }
+
+    /// An answer that comes at once lets neither of the two attempts go on inside the question.
+    @Test func aQuestionIsAnsweredWhenEverybodyHasHeardIt() throws {
+        let inner = ManualHandler { load in
+            let space = ProtectionSpace(kind: .password(scheme: ""), protocolName: "x", host: "h")
+            load.client.didReceive(
+                AuthenticationChallenge(protectionSpace: space) { answer in
+                    load.respond()
+                    if case .use(.password(let user, _)) = answer { load.deliver(user) }
+                    load.finish()
+                })
+        }
+        let delegate = RecordingDelegate(onChallenge: { $0.answer(.use(.password(user: "me", password: ""))) })
+        loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
+        #expect(delegate.text == "me" && delegate.events.first == .challenge && delegate.events.last == .finished)
+    }
+
+    @Test func aBreachIsThatOfTheHandlerBehind() throws {
+        let (inner, delegate) = (ManualHandler(identifier: "org.example.behind"), RecordingDelegate())
+        loader(handlers: [Front(), inner]).task(for: try Request("x:1"), delegate: delegate).resume()
+        try #require(inner.loads.first).deliver([1])
+        #expect(delegate.error?.code == .protocolViolation && delegate.error?.message.contains("org.example.behind") == true)
+    }
+
+    @Test func whereNobodyStandsBehindItTheLoadFails() throws {
+        let delegate = RecordingDelegate()
+        loader(handlers: [Front()]).task(for: try Request("x:1"), delegate: delegate).resume()
+        #expect(delegate.error?.code == .unsupportedScheme)
+    }
+
+    /// What is not made yet is made first.
+    @Test func aDeferredHandlerIsNextToo() async throws {
+        struct Source: HandlerProvider {
+            let identifier = "org.example.source"
+            let schemes = SchemeSet.only(["x"])
+            func makeHandlers() throws(LoadError) -> [any ProtocolHandler] { [StubHandler { _ in .text("made") }] }
+        }
+        let registry = ProtocolRegistry()
+        registry.register(deferred: Source())
+        registry.register(Front())
+        let (body, _) = try await Loader(configuration: .default, registry: registry).data(from: "x:1")
+        #expect(String(decoding: body, as: UTF8.self) == "made")
+    }
+}
+
+/// A handler that hands on whatever comes.
+private struct Front: ProtocolHandler {
+    var identifier = "org.example.front"
+    var schemes = SchemeSet.any
+    var traits: HandlerTraits { .stopsInTurn }
+    var onLoad: @Sendable (Request) -> Void = { _ in }
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        FrontLoad(request, client, onLoad)
+    }
+}
+
+private final class FrontLoad: ProtocolLoad {
+    private let request: Request
+    private let client: any ProtocolClient
+    private let onLoad: @Sendable (Request) -> Void
+    private let next = Mutex<(any ProtocolLoad)?>(nil)
+
+    init(_ request: Request, _ client: any ProtocolClient, _ onLoad: @escaping @Sendable (Request) -> Void) {
+        (self.request, self.client, self.onLoad) = (request, client, onLoad)
+    }
+
+    func startLoading() {
+        onLoad(request)
+        let load = client.makeLoadByNextHandler(for: request, client: client)
+        next.withLock { $0 = load }
+        load.startLoading()
+    }
+    func stopLoading() { next.withLock { $0 }?.stopLoading() }
+    func resumeLoading() { next.withLock { $0 }?.resumeLoading() }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanTestSupport
+import Synchronization
+import Testing
+
+@testable import PortolanCore
+
+@Suite(.timeLimit(.minutes(2))) struct TaskCancellationTests {
+    /// Everything a load can report, one event after another.
+    private static let script: [@Sendable (ManualLoad) -> Void] = [
+        { $0.client.didReach(.connected) },
+        { $0.client.didReceiveInterim(Response(url: $0.request.url, status: .continue)) },
+        { $0.client.didSend(bodyBytes: 1, total: 1, expected: 1) },
+        { $0.respond() },
+        { $0.deliver([1]) },
+        { $0.deliver([2]) },
+        { $0.client.didReceiveTrailers([:]) },
+        { $0.finish() },
+    ]
+
+    @Test(arguments: 0..<8)
+    func nothingComesAfterACancelFromWithinAnEvent(at index: Int) async throws {
+        let handler = ManualHandler { load in for step in Self.script { step(load) } }
+        let seen = Mutex(0)
+        let delegate = RecordingDelegate { event, task in
+            if case .failed = event { return .keepGoing }
+            let isLast = seen.withLock { seen in
+                defer { seen += 1 }
+                return seen == index
+            }
+            if isLast { task.cancel() }
+            return .keepGoing
+        }
+        loader(handler).task(for: try Request("x:1"), delegate: delegate).resume()
+        let isFinish = index == Self.script.count - 1
+        #expect(delegate.events.count == (isFinish ? index + 1 : index + 2))
+        #expect(delegate.events.last == (isFinish ? .finished : .failed(.cancelled)))
+        #expect(handler.loads.first?.calls == (isFinish ? [.start] : [.start, .stop]))
+    }
+
+    @Test(arguments: 0..<8)
+    func nothingComesAfterACancelBetweenEvents(before index: Int) async throws {
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate()
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(handler.loads.first)
+        for step in Self.script[..<index] { step(load) }
+        task.cancel()
+        for step in Self.script[index...] { step(load) }
+        task.cancel()
+        #expect(delegate.events.count == index + 1)
+        #expect(delegate.events.last == .failed(.cancelled))
+        #expect(load.calls == [.start, .stop])
+    }
+
+    @Test func aTaskCancelledBeforeItsStartNeverStarts() async throws {
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate()
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+        task.cancel()
+        task.resume()
+        #expect(delegate.events == [.failed(.cancelled)])
+        #expect(handler.loads.isEmpty)
+    }
+
+    @Test func suspendedFromTheStartALoadIsPausedAtItsFirstDelivery() async throws {
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate()
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+        task.suspend()
+        task.resume()
+        task.suspend()
+        let load = try #require(handler.loads.first)
+        #expect(load.respond() == .pause)
+        #expect(task.state == .suspended)
+        task.resume()
+        #expect(load.calls == [.start, .resume])
+        #expect(load.deliver([1]) == .keepGoing)
+        load.finish()
+        #expect(delegate.events.last == .finished)
+    }
+
+    @Test func aPausedLoadCanBeCancelled() async throws {
+        let handler = ManualHandler()
+        let delegate = RecordingDelegate { event, _ in event == .data([1]) ? .pause : .keepGoing }
+        let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+        task.resume()
+        let load = try #require(handler.loads.first)
+        load.respond()
+        #expect(load.deliver([1]) == .pause)
+        task.cancel()
+        task.resume()
+        #expect(load.calls == [.start, .stop])
+        #expect(delegate.events.last == .failed(.cancelled))
+    }
+
+    @Test func cancellingFromManyThreadsEndsOnce() async throws {
+        for _ in 0..<200 {
+            let handler = ManualHandler()
+            let delegate = RecordingDelegate()
+            let task = loader(handler).task(for: try Request("x:1"), delegate: delegate)
+            task.resume()
+            let load = try #require(handler.loads.first)
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    load.respond()
+                    for _ in 0..<5 { load.deliver([1]) }
+                    load.finish()
+                }
+                for _ in 0..<3 { group.addTask { task.cancel() } }
+            }
+            let ends = delegate.events.filter { $0 == .finished || $0 == .failed(.cancelled) }
+            #expect(ends.count == 1)
+            #expect(delegate.events.last == ends.first)
+        }
+    }
+
+    @Test func whatEndedIsLetGo() async throws {
+        weak var task: LoadTask?
+        let alive = Atomic(0)
+        do {
+            let started = loader(Fleeting(alive: { alive.add($0, ordering: .relaxed) })).task(
+                for: try Request("x:1"), delegate: RecordingDelegate())
+            started.resume()
+            task = started
+            #expect(alive.load(ordering: .relaxed) == 1)
+            started.cancel()
+        }
+        #expect(task == nil)
+        #expect(alive.load(ordering: .relaxed) == 0)
+    }
+
+    /// Nobody but the core holds its loads.
+    private struct Fleeting: ProtocolHandler {
+        let identifier = "org.example.fleeting"
+        let schemes = SchemeSet.any
+        let alive: @Sendable (Int) -> Void
+
+        func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+            FleetingLoad(client, alive)
+        }
+    }
+
+    private final class FleetingLoad: ProtocolLoad {
+        private let client: any ProtocolClient
+        private let alive: @Sendable (Int) -> Void
+
+        init(_ client: any ProtocolClient, _ alive: @escaping @Sendable (Int) -> Void) {
+            self.client = client
+            self.alive = alive
+            alive(1)
+        }
+
+        deinit { alive(-1) }
+
+        func startLoading() {}
+        func stopLoading() {}
+        func resumeLoading() {}
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import PortolanCore
+
+@_spi(Fuzzing) @testable import PortolanHTTP
+@testable import PortolanHTTPSyntax
+
+/// An exchange that writes down what it is told, and answers as the test says. On the thread of the test.
+final class RecordingTransaction: HTTPTransaction {
+    enum Event: Equatable {
+        case sent(Int)
+        case requestSent
+        case interim(Int)
+        case response(Int, length: Int64?)
+        case data(Int)
+        case end
+        case failed(LoadError.Code)
+
+        var isEnd: Bool {
+            switch self {
+            case .end, .failed: true
+            case .sent, .requestSent, .interim, .response, .data: false
+            }
+        }
+    }
+
+    let preparedRequest: PreparedRequest
+    let upload: RequestBodyWriter?
+    private(set) var events: [Event] = []
+    private(set) var fields = HTTPFields()
+    private(set) var bytes: [UInt8] = []
+    private(set) var trailers: HTTPFields?
+    private(set) var error: LoadError?
+    private(set) var eligibility: RetryEligibility?
+    private(set) var report: TransferReport?
+    /// What is answered to a response or to data.
+    var flow = Flow.keepGoing
+
+    init(_ method: HTTPRequest.Method = .get, path: String = "/", fields: HTTPFields = [:], body: Body? = nil) throws {
+        upload = try body.map { try RequestBodyWriter($0) }
+        let expectation: HTTPFields = fields[.expect].map { [.expect: $0] } ?? [:]
+        let request = Request(url: try URLRecord(parsing: "https://example.org" + path), method: method, fields: expectation, body: body)
+        var preparedRequest = try PreparedRequest(request, configuration: HTTPConfiguration())
+        // Just what the test gives, without what every request is sent with.
+        preparedRequest.fields = fields
+        self.preparedRequest = preparedRequest
+    }
+
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+    var endCount: Int { events.count(where: \.isEnd) }
+
+    func didSend(bodyBytes: Int) { events.append(.sent(bodyBytes)) }
+    func requestIsSent() { events.append(.requestSent) }
+    func didReceiveInterim(_ head: ResponseHead) { events.append(.interim(head.status)) }
+    func didReceive(_ head: ResponseHead, bodyLength length: Int64?) -> Flow {
+        events.append(.response(head.status, length: length))
+        fields = head.fields
+        return flow
+    }
+    func didLoad(_ bytes: borrowing RawSpan) -> Flow {
+        unsafe bytes.withUnsafeBytes { unsafe self.bytes += $0 }
+        events.append(.data(bytes.byteCount))
+        return flow
+    }
+    func didEnd(trailers: HTTPFields?, report: TransferReport) {
+        events.append(.end)
+        (self.trailers, self.report) = (trailers, report)
+    }
+    func didFail(_ error: LoadError, eligibility: RetryEligibility, report: TransferReport) {
+        events.append(.failed(error.code))
+        (self.error, self.eligibility, self.report) = (error, eligibility, report)
+    }
+}

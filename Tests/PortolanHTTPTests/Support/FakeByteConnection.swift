@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+
+@testable import PortolanHTTP
+@testable import PortolanTransport
+
+/// A transport in memory: the test is its other end.
+final class FakeByteConnection: ByteConnection {
+    let manualLoop: InMemoryEventLoop
+    private var receiver: (any ByteConnectionReceiver)?
+    /// Whether it takes more; what is written is taken all the same.
+    var isWritable = true {
+        didSet { if isWritable, !oldValue { receiver?.transportIsWritable() } }
+    }
+    private(set) var isOpen = true
+    /// What was written, each call by itself.
+    private(set) var writes: [[UInt8]] = []
+
+    init(on loop: InMemoryEventLoop, for receiver: any ByteConnectionReceiver) {
+        manualLoop = loop
+        self.receiver = receiver
+    }
+
+    var loop: any EventLoop { manualLoop }
+    var isWatched: Bool { true }
+    /// Whether the peer has sent something that was not delivered yet.
+    var hasUnread = false
+    var isAlive: Bool { isOpen && !hasUnread }
+
+    func write(_ bytes: borrowing RawSpan, hasMore: Bool) {
+        guard isOpen else { return }
+        writes.append(unsafe bytes.withUnsafeBytes { unsafe Array($0) })
+    }
+
+    func write(file: CInt, from offset: Int64, atMost count: Int) -> FileTransfer { .unable }
+    func promiseCarrier() {}
+    func carryOn(for waiter: LoadWaiter, while isNeeded: () -> Bool) -> Bool { false }
+    func finishWriting() { isWritable = false }
+    func pause() {}
+    func resume() {}
+
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        let transport = TurnBound(self)
+        manualLoop.execute { transport.value.reportEnd(nil) }
+    }
+
+    // MARK: From the test
+
+    func deliver(_ bytes: [UInt8]) {
+        guard isOpen else { return }
+        unsafe receiver?.didReceive(bytes.span.bytes)
+    }
+
+    /// The peer ends the connection.
+    func end(_ failure: SocketError? = nil) {
+        guard isOpen else { return }
+        isOpen = false
+        reportEnd(failure)
+    }
+
+    private func reportEnd(_ failure: SocketError?) {
+        let receiver = receiver
+        self.receiver = nil
+        receiver?.transportDidEnd(failure)
+    }
+}

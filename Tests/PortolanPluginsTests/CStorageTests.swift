@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CPortolan
+import HTTPTypes
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+/// What crosses the boundary, in both directions.
+@Suite(.timeLimit(.minutes(2))) struct CStorageTests {
+    private func text(_ string: portolan_string) -> String? { unsafe string.text }
+
+    @Test func aRequestIsLentWithAllItsParts() throws {
+        var request = try Request("Web+X://us%20er:pw@Example.org:81/a/b?q=1#f", method: .put)
+        request.fields[.accept] = "text/plain"
+        request.fields.append(HTTPField(name: .accept, value: "text/html"))
+        request.body = .text("body")
+        request.timeouts.idle = .milliseconds(1500)
+        request.priority = .high
+        request.cachePolicy = .noStore
+        request.networkServiceType = .voice
+        request.mainDocumentURL = try URLRecord(parsing: "https://example.org/")
+        request.properties["org.example.text"] = .text("value")
+        request.properties["org.example.truth"] = .truth(true)
+        let lent = unsafe CStorage(request)
+        let image = unsafe lent.pointer.pointee
+        #expect(unsafe image.size == UInt32(MemoryLayout<portolan_request>.size))
+        #expect(unsafe text(image.url) == request.url.description)
+        #expect(unsafe text(image.scheme) == "web+x")
+        #expect(unsafe text(image.user) == "us%20er")
+        #expect(unsafe text(image.password) == "pw")
+        #expect(unsafe text(image.path) == "/a/b")
+        #expect(unsafe text(image.query) == "q=1")
+        #expect(unsafe text(image.fragment) == "f")
+        #expect(unsafe image.port == 81)
+        #expect(unsafe text(image.method) == "PUT")
+        #expect(unsafe image.method_is_safe == 0)
+        #expect(unsafe image.cache_policy == PORTOLAN_CACHE_NO_STORE)
+        #expect(unsafe image.service == PORTOLAN_SERVICE_VOICE)
+        #expect(unsafe image.body_length == 4)
+        #expect(unsafe image.timeout_ms == 1500)
+        #expect(unsafe image.priority == 100)
+        #expect(unsafe text(image.main_document) == "https://example.org/")
+        let fields = unsafe UnsafeBufferPointer(start: image.fields, count: image.field_count).map { unsafe text($0.value) }
+        #expect(fields == ["text/plain", "text/html"])
+        let properties = unsafe UnsafeBufferPointer(start: image.properties, count: image.property_count)
+        #expect(unsafe properties.map { unsafe text($0.name) } == ["org.example.text", "org.example.truth"])
+        #expect(unsafe properties.map { unsafe $0.kind.rawValue } == [PORTOLAN_KIND_TEXT.rawValue, PORTOLAN_KIND_TRUTH.rawValue])
+    }
+
+    @Test func absentPartsDifferFromEmptyOnes() throws {
+        let absent = unsafe CStorage(try Request("x:y"))
+        let empty = unsafe CStorage(try Request("x:?#"))
+        #expect(unsafe text(absent.pointer.pointee.query) == nil)
+        #expect(unsafe text(absent.pointer.pointee.host) == nil)
+        #expect(unsafe text(absent.pointer.pointee.user) == nil)
+        #expect(unsafe text(absent.pointer.pointee.fragment) == nil)
+        #expect(unsafe absent.pointer.pointee.port == -1)
+        #expect(unsafe absent.pointer.pointee.body_length == 0)
+        #expect(unsafe text(empty.pointer.pointee.query) == "")
+        #expect(unsafe text(empty.pointer.pointee.fragment) == "")
+        #expect(unsafe text(empty.pointer.pointee.path) == "")
+    }
+
+    @Test func lentStringsEndInANUL() throws {
+        let lent = unsafe CStorage(try Request("x:some/path"))
+        let path = unsafe lent.pointer.pointee.path
+        #expect(unsafe path.bytes?[path.length] == 0)
+    }
+
+    @Test func anErrorGoesThroughAndComesBackWithItsCauses() throws {
+        let root = LoadError(LoadError.Code(rawValue: 77), domain: "org.example.tide", message: "deep")
+        let error = LoadError(.connectionLost, message: "broken", cause: LoadError(.ioFailed, message: "middle", cause: root))
+        let lent = unsafe CStorage(error)
+        let back = unsafe try LoadError(reading: lent.pointer)
+        #expect(back == error)
+        #expect((back.cause as? LoadError)?.message == "middle")
+        #expect(((back.cause as? LoadError)?.cause as? LoadError) == root)
+    }
+
+    /// Each layer that fails as its inner load gives the error it was lent as a cause, and the host lends what it read to the next.
+    @Test func theFirstCauseOutlivesAnyNumberOfLayers() throws {
+        var error = LoadError(.nestedTooDeep, message: "the first")
+        for layer in 1...20 {
+            let lent = unsafe CStorage(error)
+            let message = unsafe CStorage(LoadError(.nestedTooDeep, message: "layer \(layer)"))
+            let place = unsafe UnsafeMutablePointer(mutating: message.pointer)
+            unsafe place.pointee.cause = lent.pointer
+            error = unsafe try LoadError(reading: message.pointer)
+            #expect(error.message == "layer \(layer)")
+        }
+        var last = error
+        while let cause = last.cause as? LoadError { last = cause }
+        // Each of the twenty layers has left out what it could not carry.
+        #expect(last.message == "(12 causes left out) the first")
+    }
+
+    @Test("Of a plugin's thousand causes, the nearest seven and the last are kept") func thousandCausesAreReadWithoutRecursion() throws {
+        let count = 1000
+        let middle = unsafe CStorage(LoadError(.ioFailed, message: "middle"))
+        let root = unsafe CStorage(LoadError(.ioFailed, message: "root"))
+        let nodes = UnsafeMutablePointer<portolan_error>.allocate(capacity: count)
+        defer { unsafe nodes.deallocate() }
+        for index in 0..<count {
+            unsafe (nodes + index).initialize(to: index == count - 1 ? root.pointer.pointee : middle.pointer.pointee)
+            unsafe nodes[index].cause = index + 1 < count ? UnsafePointer(nodes + index + 1) : nil
+        }
+        let causes = unsafe try LoadError(reading: nodes).causes().compactMap { ($0 as? LoadError)?.message }
+        #expect(causes == Array(repeating: "middle", count: 7) + ["(991 causes left out) root"])
+    }
+
+    @Test func aCircleOfCausesEnds() throws {
+        let lent = unsafe CStorage(LoadError(.ioFailed, message: "round"))
+        let place = unsafe UnsafeMutablePointer(mutating: lent.pointer)
+        unsafe place.pointee.cause = lent.pointer
+        var depth = 0
+        var next: LoadError? = unsafe try LoadError(reading: lent.pointer)
+        while let error = next {
+            depth += 1
+            next = error.cause as? LoadError
+        }
+        #expect(depth == 9)
+    }
+
+    @Test func anErrorOfManyLinesIsLentAsOne() {
+        let lent = unsafe CStorage(LoadError(.ioFailed, message: "one\ntwo"))
+        #expect(unsafe text(lent.pointer.pointee.message) == "one\u{FFFD}two")
+    }
+
+    // MARK: Changes
+
+    private func change(_ request: Request, _ fill: (inout portolan_change, inout CArena) -> Void) throws -> Request {
+        let lent = unsafe CStorage<portolan_change> { arena in
+            var change = unsafe portolan_change()
+            unsafe change.size = UInt32(MemoryLayout<portolan_change>.size)
+            unsafe fill(&change, &arena)
+            return unsafe change
+        }
+        return unsafe try request.applying(lent.pointer)
+    }
+
+    private func request() throws -> Request {
+        var request = try Request("https://u:p@example.org/a", method: .post)
+        request.fields = [.authorization: "secret", .cookie: "a=b", .accept: "x", .contentType: "text/plain", .contentLength: "4"]
+        request.body = .text("body")
+        request.properties["org.example.kept"] = .integer(1)
+        return request
+    }
+
+    @Test func aChangeOfNothingChangesNothing() throws {
+        let (before, after) = (try request(), unsafe try change(request()) { _, _ in })
+        #expect(after.url == before.url)
+        #expect(after.method == before.method)
+        #expect(after.fields == before.fields)
+        #expect(after.properties == before.properties)
+        #expect(after.body?.length == 4)
+    }
+
+    @Test(arguments: [
+        ("https://example.org/b", true), ("https://example.com/a", false), ("http://example.org/a", false), ("data:,x", false),
+    ])
+    func credentialsStayWithTheirOrigin(_ url: String, _ stay: Bool) throws {
+        let after = unsafe try change(request()) { unsafe $0.url = $1.string(url) }
+        #expect(after.url.description == url)
+        #expect((after.fields[.authorization] != nil) == stay)
+        #expect((after.fields[.cookie] != nil) == stay)
+        #expect(after.fields[.accept] == "x")
+    }
+
+    @Test func userInformationIsNotCarriedElsewhere() throws {
+        let carried = unsafe try change(request()) { unsafe $0.url = $1.string("https://u:p@example.com/") }
+        let itsOwn = unsafe try change(request()) { unsafe $0.url = $1.string("https://v:q@example.com/") }
+        #expect(carried.url.description == "https://example.com/")
+        #expect(itsOwn.url.description == "https://v:q@example.com/")
+    }
+
+    @Test func aDroppedBodyTakesItsFieldsAlong() throws {
+        let after = unsafe try change(request()) { change, _ in unsafe change.drops_body = 1 }
+        #expect(after.body == nil)
+        #expect(after.fields[.contentType] == nil)
+        #expect(after.fields[.contentLength] == nil)
+        #expect(after.fields[.accept] == "x")
+    }
+
+    @Test func fieldsReplaceAllOfTheirNameAndAbsentValuesRemove() throws {
+        let after = unsafe try change(request()) { change, arena in
+            let fields: [(String, String?)] = [("Accept", "1"), ("accept", "2"), ("cookie", nil), ("X-New", "")]
+            unsafe (change.fields, change.field_count) = arena.list(fields) { field, arena in
+                let name = unsafe arena.string(field.0)
+                return unsafe portolan_field(name: name, value: arena.string(field.1))
+            }
+        }
+        #expect(after.fields[values: .accept] == ["1", "2"])
+        #expect(after.fields[.cookie] == nil)
+        #expect(try after.fields[#require(HTTPField.Name("X-New"))] == "")
+        #expect(after.fields[.authorization] == "secret")
+    }
+
+    @Test func aChangeCanDropAllFields() throws {
+        let after = unsafe try change(request()) { change, _ in unsafe change.drops_fields = 1 }
+        #expect(after.fields.isEmpty)
+    }
+
+    @Test func propertiesReplaceAndAreRemoved() throws {
+        let removed = unsafe try change(request()) { change, arena in
+            unsafe (change.properties, change.property_count) = arena.list(["org.example.kept"]) { unsafe $1.property($0, nil) }
+        }
+        let replaced = unsafe try change(request()) { change, arena in
+            unsafe (change.properties, change.property_count) = arena.list(["org.example.kept"]) { unsafe $1.property($0, .real(2)) }
+        }
+        #expect(removed.properties.isEmpty)
+        #expect(replaced.properties["org.example.kept"] == .real(2))
+    }
+
+    @Test func malformedChangesBreakARule() throws {
+        func rule(_ fill: (inout portolan_change, inout CArena) -> Void) throws -> String? {
+            do { _ = unsafe try change(request(), fill) } catch let violation as ContractViolation { return violation.rule.id }
+            return nil
+        }
+        #expect(unsafe try rule { unsafe $0.url = $1.string("relative") } == "REDIR-01")
+        #expect(unsafe try rule { unsafe $0.method = $1.string("G T") } == "SEC-08")
+        #expect(unsafe try rule { change, _ in unsafe change.size = 8 } == "DESC-05")
+        #expect(unsafe try rule { change, _ in unsafe change.field_count = 3 } == "DESC-05")
+        #expect(unsafe try rule { change, _ in unsafe change.field_count = -1 } == "DESC-05")
+    }
+
+    // MARK: Given, not returned
+
+    @Test func theCanonicalFormIsGivenOnce() throws {
+        let request = try Request("x:Y")
+        let (canonical, violation) = unsafe CanonicalForm.collect(for: request) { form in
+            for url in ["x:first", "x:second"] {
+                let lent = unsafe CStorage<portolan_change> { arena in
+                    var change = unsafe portolan_change()
+                    unsafe change.size = UInt32(MemoryLayout<portolan_change>.size)
+                    unsafe change.url = arena.string(url)
+                    return unsafe change
+                }
+                unsafe form.pointee.give(form, lent.pointer)
+            }
+        }
+        #expect(canonical.url.description == "x:first")
+        #expect(violation?.rule.id == "CANON-06")
+        let (same, none) = unsafe CanonicalForm.collect(for: request) { _ in }
+        #expect(same.url == request.url)
+        #expect(none == nil)
+    }
+
+    @Test func ofRefusalsTheLastCounts() {
+        let reason = unsafe Refusal.collect { refusal in
+            for message in ["first", "last"] {
+                let lent = unsafe CStorage(LoadError(.notFound, message: message))
+                unsafe refusal.pointee.give(refusal, lent.pointer)
+            }
+        }
+        guard case .success(let error)? = reason else {
+            Issue.record("no reason")
+            return
+        }
+        #expect(error.message == "last")
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanPlugins
+import PortolanTestSupport
+import Testing
+
+/// A plugin that breaks the contract: its load fails by the rule's name, and nothing else happens.
+@Suite(.timeLimit(.minutes(2))) struct PluginViolationTests {
+    struct ContractViolation: CustomTestStringConvertible {
+        let url: String
+        let rules: [String]
+        init(_ url: String, _ rules: String...) {
+            self.url = url
+            self.rules = rules
+        }
+        var testDescription: String { url }
+    }
+
+    /// Breaches that fail the load.
+    static let failing: [ContractViolation] = [
+        ContractViolation("fixture://data-before-response", "ORDER-01"),
+        ContractViolation("fixture://finish-before-response", "ORDER-01"),
+        ContractViolation("fixture://no-end", "ORDER-02"),
+        ContractViolation("fixture://overlap", "ORDER-05", "THREAD-01"),
+        ContractViolation("fixture://event-in-make", "ORDER-06", "LIFE-01"),
+        ContractViolation("fixture://second-response", "ORDER-08"),
+        ContractViolation("fixture://confirms-nothing", "ORDER-10"),
+        ContractViolation("fixture://fail-without-error", "ORDER-11"),
+        ContractViolation("fixture://longer-than-expected", "BODY-02"),
+        ContractViolation("fixture://shorter-than-expected", "BODY-02"),
+        ContractViolation("fixture://bad-mime-type", "BODY-09"),
+        ContractViolation("fixture://bad-charset", "BODY-09"),
+        ContractViolation("fixture://unknown-storage", "CACHE-01"),
+        ContractViolation("fixture://bad-field-name", "SEC-08"),
+        ContractViolation("fixture://bad-field-value", "SEC-08"),
+        ContractViolation("fixture://short-response", "DESC-05"),
+        ContractViolation("fixture://huge-field-value", "DESC-05"),
+        ContractViolation("fixture://endless-field-value", "DESC-05"),
+        ContractViolation("fixture://huge-field-count", "DESC-05"),
+        ContractViolation("fixture://many-fields", "SEC-08"),
+        ContractViolation("fixture://huge-data", "BODY-04"),
+        ContractViolation("fixture://response-from-nowhere", "BODY-11"),
+        ContractViolation("fixture://short-error", "DESC-05"),
+        ContractViolation("fixture://redirect-malformed", "REDIR-01"),
+        ContractViolation("fixture://redirect-relative", "REDIR-01"),
+        ContractViolation("fixture://redirect-nowhere", "REDIR-01"),
+        ContractViolation("fixture://challenge-without-space", "CHAL-01"),
+        ContractViolation("fixture://error-empty", "ERR-02"),
+        ContractViolation("fixture://error-two-lines", "ERR-02"),
+        ContractViolation("fixture://error-not-utf8", "ERR-02"),
+        ContractViolation("fixture://error-too-long", "ERR-02"),
+        ContractViolation("fixture://error-unpublished", "ERR-03"),
+        ContractViolation("fixture://call-from-own-thread", "THREAD-01"),
+        ContractViolation("fixture-events://call-from-own-thread", "THREAD-01"),
+    ]
+
+    @Test(arguments: failing)
+    func theLoadFailsByTheNameOfTheRule(_ violation: ContractViolation) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestHandlerLoad(plugin, violation.url)
+        attempt.run()
+        let error = try #require(attempt.client.error)
+        #expect(error.code == .protocolViolation)
+        #expect(violation.rules.contains(try #require(error.rule).id), "\(error.message)")
+        #expect(error.message.hasPrefix(error.rule?.id ?? "?"))
+        #expect(error.message.contains("org.portolan.fixture"))
+        #expect(attempt.client.events.filter(\.isEnd).count == 1)
+        plugin.waitUntilIdle()
+    }
+
+    @Test(arguments: ["fixture://call-from-own-thread", "fixture://confirms-nothing", "fixture-events://call-from-own-thread"])
+    func whatALoadDoesAfterItsBreachIsNotAnother(_ url: String) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestHandlerLoad(plugin, url)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.violations.isEmpty)
+    }
+
+    /// Breaches after the load's end, which can only be reported.
+    @Test(arguments: [
+        ContractViolation("fixture://two-finishes", "ORDER-02"),
+        ContractViolation("fixture://fail-after-finish", "ORDER-02"),
+        ContractViolation("fixture://data-after-finish", "ORDER-03"),
+        ContractViolation("fixture://response-after-finish", "ORDER-03"),
+    ])
+    func whatComesAfterTheEndIsReported(_ violation: ContractViolation) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestHandlerLoad(plugin, violation.url)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.client.events.last == .finished)
+        #expect(attempt.violations.map(\.id) == violation.rules)
+    }
+
+    /// Breaches where nobody listens to the load any more: they are logged.
+    @Test(arguments: [
+        ContractViolation("fixture://event-in-destroy", "ORDER-06"),
+        ContractViolation("fixture-events://event-in-destroy", "ORDER-06"),
+        ContractViolation("fixture-events://event-in-stop", "CANCEL-01"),
+    ])
+    func whatComesFromDestroyOrStopIsLogged(_ violation: ContractViolation) throws {
+        let log = RecordingLog()
+        let plugin = try Fixtures.plugin("fixture", logger: log.logger)
+        // A load that sees the answer "stopped" before its `stop` comes is not told again: which comes first is a race, so there are many.
+        for _ in 0..<500 where log.all.isEmpty {
+            let attempt = try TestHandlerLoad(plugin, violation.url)
+            attempt.start()
+            attempt.client.wait { $0.contains(.data(4)) }
+            if violation.url.hasSuffix("stop") { attempt.attempt.end(with: LoadError(.cancelled, message: "enough")) }
+            attempt.waitUntilEnded()
+            plugin.waitUntilIdle()
+        }
+        #expect(log.all.count { $0.contains("broke \(violation.rules[0])") } == 1, "\(log.all)")
+    }
+
+    @Test func dataAfterATakenRedirectIsReported() throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let client = RecordingClient { _, event in if case .redirect = event { .stopped } else { .keepGoing } }
+        let attempt = try TestHandlerLoad(plugin, "fixture://data-after-redirect", client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(client.events == [.redirect("fixture://good")])
+        #expect(Set(attempt.violations.map(\.id)) == ["ORDER-04"])
+    }
+
+    @Test func dataAfterTheAnswerStoppedIsReported() throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let client = RecordingClient { index, _ in index == 3 ? .stopped : .keepGoing }
+        let attempt = try TestHandlerLoad(plugin, "fixture://data-after-stopped", client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(client.events == [.response(nil), .data(4), .data(4), .data(4)])
+        #expect(Set(attempt.violations.map(\.id)) == ["FLOW-06"])
+    }
+
+    @Test(arguments: [
+        ContractViolation("fixture-events://data-while-paused", "FLOW-01"),
+        ContractViolation("fixture-events://finish-while-paused", "FLOW-07"),
+    ])
+    func eventsWhilePausedFailTheLoad(_ violation: ContractViolation) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let client = RecordingClient { index, _ in index == 2 ? .pause : .keepGoing }
+        let attempt = try TestHandlerLoad(plugin, violation.url, client: client)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(client.error?.rule?.id == violation.rules.first)
+        #expect(client.events.count == 4)
+    }
+
+    @Test(arguments: ["fixture://good", "fixture-events://good"])
+    func aSoundLoadBreaksNothing(_ url: String) throws {
+        let plugin = try Fixtures.plugin("fixture")
+        let attempt = try TestHandlerLoad(plugin, url)
+        attempt.run()
+        plugin.waitUntilIdle()
+        #expect(attempt.client.events == [.response(4), .data(4), .finished])
+        #expect(attempt.client.bytes == Array("data".utf8))
+        #expect(attempt.client.response?.mimeType?.essence == "text/plain")
+        #expect(attempt.violations.isEmpty)
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Synchronization
+
+/// `stub:COUNT` is that many bytes, `stub:COUNT?fail` fails after them, `stub:COUNT?hang` delivers nothing more after them.
+final class PluginStubHandler: ProtocolHandler {
+    let identifier = "org.portolan.stub"
+    let schemes = SchemeSet.only(["stub"])
+    /// Loads that were started and have not ended.
+    let live = ConditionLock(0)
+
+    static let failure = LoadError(.connectionLost, message: "the stub broke off")
+
+    func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {
+        StubLoad(request, handler: self, client: client)
+    }
+
+    func waitUntilIdle() {
+        live.wait { $0 == 0 ? () : nil }
+    }
+
+    private final class StubLoad: ProtocolLoad {
+        private struct State {
+            var left: Int
+            var hasResponded = false
+            var isOver = false
+        }
+
+        private let calls = SerialCalls()
+        private let state: Mutex<State>
+        private let request: Request
+        private let handler: PluginStubHandler
+        private let client: any ProtocolClient
+
+        init(_ request: Request, handler: PluginStubHandler, client: any ProtocolClient) {
+            self.request = request
+            self.handler = handler
+            self.client = client
+            state = Mutex(State(left: Int(request.url.path) ?? 0))
+            handler.live.withLock { $0 += 1 }
+        }
+
+        func startLoading() { calls.submit(.start, perform: perform) }
+        func resumeLoading() { calls.submit(.resume, perform: perform) }
+        func stopLoading() { calls.submit(.stop, perform: perform) }
+
+        private func perform(_ call: SerialCalls.Call) {
+            guard call != .stop else { return end() }
+            let isFirst = state.withLock { state in
+                defer { state.hasResponded = true }
+                return !state.hasResponded
+            }
+            if isFirst, client.didReceive(Response(url: request.url, mimeType: .octetStream), storage: .notAllowed) != .keepGoing { return }
+            let piece = [UInt8](repeating: 7, count: 10_000)
+            while true {
+                let count = state.withLock { state in
+                    defer { state.left -= min(state.left, piece.count) }
+                    return state.isOver ? -1 : min(state.left, piece.count)
+                }
+                guard count > 0 else { return count < 0 ? () : finish() }
+                let flow = unsafe piece[..<count].withUnsafeBytes { unsafe client.didLoad($0.bytes) }
+                guard flow == .keepGoing else { return }
+            }
+        }
+
+        private func finish() {
+            switch request.url.query {
+            case "hang"?: return
+            case "fail"?: client.didFail(with: PluginStubHandler.failure)
+            default: client.didFinishLoading()
+            }
+            end()
+        }
+
+        private func end() {
+            let wasOver = state.withLock { state in
+                defer { state.isOver = true }
+                return state.isOver
+            }
+            if !wasOver { handler.live.withLockBroadcasting { $0 -= 1 } }
+        }
+    }
+}

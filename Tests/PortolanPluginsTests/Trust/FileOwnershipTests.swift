@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import Testing
+
+@testable import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Who may own and write what is trusted. The user is 1000 with the primary group 100.
+@Suite struct OwnerTests {
+    private static let owner = FileOwnership(user: 1000, primaryGroup: 100) { _ in nil }
+
+    private static func objection(
+        _ kind: mode_t, _ mode: mode_t, _ user: uid_t, _ group: gid_t, isAbove: Bool, owner: FileOwnership = owner,
+        accessList: () -> Int = { -1 }
+    ) -> String? {
+        var information = stat()
+        (information.st_mode, information.st_uid, information.st_gid) = (kind | mode, user, group)
+        return unsafe owner.objection(to: FileStatus(information) { _ in accessList() }, isAbove: isAbove)
+    }
+
+    @Test(arguments: [(S_IFDIR, 0o755), (S_IFDIR, 0o700), (S_IFREG, 0o644), (S_IFREG, 0o4755), (S_IFLNK, 0o777)] as [(mode_t, mode_t)])
+    func whatOnlyTheUserAndRootCanWriteIsFine(kind: mode_t, mode: mode_t) {
+        for (user, group) in [(0, 0), (1000, 100), (0, 5), (1000, 5)] as [(uid_t, gid_t)] {
+            for isAbove in [false, true] { #expect(Self.objection(kind, mode, user, group, isAbove: isAbove) == nil) }
+        }
+    }
+
+    @Test(arguments: [S_IFDIR, S_IFREG, S_IFLNK])
+    func whatBelongsToAnotherIsNot(kind: mode_t) {
+        for mode in [0o755, 0o1777, 0o600] as [mode_t] {
+            for isAbove in [false, true] {
+                let objection = Self.objection(kind, mode, 1001, 100, isAbove: isAbove)
+                #expect(objection == "it belongs to user 1001, neither to root nor to you; take it over (chown) or move the plugin")
+            }
+        }
+    }
+
+    @Test(arguments: [0o757, 0o777, 0o702, 0o2777] as [mode_t])
+    func whatEverybodyCanWriteIsNot(mode: mode_t) {
+        for kind in [S_IFDIR, S_IFREG] {
+            let objection = Self.objection(kind, mode, 0, 100, isAbove: true)
+            #expect(objection == "it is writable by everybody; take that permission away (chmod o-w)")
+        }
+    }
+
+    @Test func theUsersOwnGroupMayWriteAndOthersMayNot() {
+        #expect(Self.objection(S_IFDIR, 0o775, 1000, 100, isAbove: false) == nil)
+        #expect(Self.objection(S_IFDIR, 0o2775, 0, 100, isAbove: true) == nil)
+        for group in [0, 101] as [gid_t] {
+            let objection = Self.objection(S_IFDIR, 0o775, 1000, group, isAbove: false)
+            #expect(objection == "it is writable by group \(group); take that permission away (chmod g-w)")
+        }
+    }
+
+    @Test("The user's own group may not write while somebody else is in it") func aGroupWithOthersMayNotWrite() {
+        let asked = ConditionLock<[gid_t]>([])
+        let owner = FileOwnership(user: 1000, primaryGroup: 100) { group in
+            asked.withLock { $0.append(group) }
+            return "'bob' is in it, too"
+        }
+        for _ in 0..<3 {
+            #expect(
+                Self.objection(S_IFDIR, 0o775, 1000, 100, isAbove: true, owner: owner)
+                    == "it is writable by group 100, which is not yours alone: 'bob' is in it, too; take that permission away (chmod g-w)")
+        }
+        // What matters not is not asked for, and what was asked for is remembered.
+        #expect(Self.objection(S_IFDIR, 0o755, 1000, 100, isAbove: true, owner: owner) == nil)
+        #expect(asked.withLock { $0 } == [100])
+    }
+
+    @Test("What an access list lets write is not trusted, nor what one might") func anAccessListMayNotLetWrite() {
+        let words =
+            "it is writable by those on its access control list; take that permission away (chmod g-w) or the list (setfacl -b)"
+        for kind in [S_IFREG, S_IFDIR] {
+            #expect(Self.objection(kind, 0o770, 1000, 100, isAbove: false) { 44 } == words)
+            for (number, isRefused) in [(ENODATA, false), (EOPNOTSUPP, false), (EACCES, true), (EIO, true)] {
+                let objection = Self.objection(kind, 0o770, 1000, 100, isAbove: false) {
+                    errno = number
+                    return -1
+                }
+                #expect(objection == (isRefused ? words : nil))
+            }
+            // Its mask lets nobody on it write.
+            #expect(Self.objection(kind, 0o750, 1000, 100, isAbove: false) { 44 } == nil)
+        }
+    }
+
+    @Test func aStickyFolderIsFineOnlyAboveTheOneThatMatters() {
+        #expect(Self.objection(S_IFDIR, 0o1777, 0, 0, isAbove: true) == nil)
+        #expect(Self.objection(S_IFDIR, 0o1777, 0, 0, isAbove: false) != nil)
+        #expect(Self.objection(S_IFDIR, 0o1775, 0, 50, isAbove: true) == nil)
+    }
+
+    @Test func theCurrentUserIsTheOneWhoRunsThis() {
+        #expect(FileOwnership.current.user == geteuid())
+    }
+
+    @Test("Whose primary group it is, is a member; root and the user are no others") func primaryGroupsCount() throws {
+        let entry = unsafe try #require(getpwnam("nobody"))
+        let (nobody, group) = unsafe (entry.pointee.pw_uid, entry.pointee.pw_gid)
+        #expect(UserDatabase.otherMember(of: group, than: nobody &- 1)?.contains("is the primary group of '") == true)
+        #expect(UserDatabase.primaryGroup(of: nobody) == group)
+        // Nobody has this one.
+        #expect(UserDatabase.otherMember(of: 3_987_654_321, than: nobody) == nil)
+        #expect(UserDatabase.primaryGroup(of: 3_987_654_321) == nil)
+    }
+}

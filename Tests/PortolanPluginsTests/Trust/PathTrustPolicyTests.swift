@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Real folders, files and links.
+@Suite struct TrustedPathsTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+        try folder.file("a/b/c")
+        try folder.file("other/file")
+    }
+
+    private func resolve(_ name: String) throws(PluginProblem) -> String {
+        var paths = PathTrustPolicy()
+        return try paths.resolve(folder(name))
+    }
+
+    private func expectObjection(to name: String, on culprit: String, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) {
+        let problem = #expect(throws: PluginProblem.self, sourceLocation: sourceLocation) { try resolve(name) }
+        #expect(problem?.path == folder(culprit), sourceLocation: sourceLocation)
+        #expect(problem?.rule == .filesAreTrusted, sourceLocation: sourceLocation)
+        #expect(problem?.detail.contains(words) == true, "\(problem?.detail ?? "")", sourceLocation: sourceLocation)
+    }
+
+    @Test(arguments: [
+        ("a/b/c", "a/b/c"), ("a/b", "a/b"), ("", ""), ("a//b/./c", "a/b/c"), ("a/../a/b", "a/b"), ("a/b/../../other", "other"), ("a/", "a"),
+    ])
+    func aPathWithoutLinksIsTidied(name: String, resolved: String) throws {
+        #expect(try resolve(name) == folder(resolved))
+    }
+
+    @Test func theRootIsThere() throws {
+        var paths = PathTrustPolicy()
+        #expect(try paths.resolve("/") == "/")
+        #expect(try paths.resolve("/../..") == "/")
+    }
+
+    @Test func linksAreFollowed() throws {
+        try folder.link("absolute", to: folder("a/b"))
+        try folder.link("relative", to: "a/../a/b")
+        try folder.link("a/up", to: "../other/")
+        try folder.link("chain", to: "relative")
+        #expect(try resolve("absolute/c") == folder("a/b/c"))
+        #expect(try resolve("relative/c") == folder("a/b/c"))
+        #expect(try resolve("chain/../up/file") == folder("other/file"))
+    }
+
+    @Test func dotsAfterALinkAreThoseOfItsTarget() throws {
+        try folder.link("link", to: "a/b")
+        #expect(try resolve("link/..") == folder("a"))
+    }
+
+    @Test func linksInACircleAreRefused() throws {
+        try folder.link("one", to: "two")
+        try folder.link("two", to: "one")
+        let problem = #expect(throws: PluginProblem.self) { try resolve("one/x") }
+        #expect(problem?.detail == "its symbolic links go in a circle; mend them")
+    }
+
+    @Test(arguments: [("nothing", "nothing", "No such file"), ("a/x/y", "a/x", "No such file"), ("a/b/c/d", "a/b/c/d", "Not a directory")])
+    func whatIsMissingIsNamed(name: String, culprit: String, words: String) {
+        let problem = #expect(throws: PluginProblem.self) { try resolve(name) }
+        #expect(problem?.path == folder(culprit))
+        #expect(problem?.detail.contains(words) == true)
+        #expect(problem?.rule == nil)
+    }
+
+    @Test func aFileHasNoFolderAbove() {
+        let problem = #expect(throws: PluginProblem.self) { try resolve("a/b/c/../c") }
+        #expect(problem?.path == folder("a/b/c"))
+        #expect(problem?.detail.contains("Not a directory") == true)
+    }
+
+    @Test func aLinkThatLeadsNowhereNamesWhatIsMissing() throws {
+        try folder.link("link", to: "gone")
+        #expect(#expect(throws: PluginProblem.self) { try resolve("link") }?.path == folder("gone"))
+    }
+
+    @Test(arguments: ["", "a", "a/b", "a/b/c"])
+    func anythingOnTheWayThatEverybodyCanWriteIsNamed(culprit: String) throws {
+        try folder.chmod(culprit, 0o777)
+        expectObjection(to: "a/b/c", on: culprit, "everybody")
+        #expect(
+            try {
+                var paths = PathTrustPolicy(owner: nil)
+                return try paths.resolve(folder("a/b/c"))
+            }() == folder("a/b/c"))
+    }
+
+    @Test("Whatever on the way an access list lets others write is named", arguments: ["", "a", "a/b", "a/b/c"])
+    func whatAnAccessListLetsOthersWriteIsNamed(culprit: String) throws {
+        do throws(TestFolder.Failed) {
+            try folder.setAccessList(culprit)
+        } catch  where error.number == EOPNOTSUPP {
+            return  // because this file system has no access lists
+        }
+        expectObjection(to: "a/b/c", on: culprit, "access control list")
+        // The mask of the list is where the group's permissions were.
+        try folder.chmod(culprit, 0o755)
+        #expect(try resolve("a/b/c") == folder("a/b/c"))
+    }
+
+    @Test("A default access list is judged on what is created under it") func aDefaultAccessListIsForWhatIsCreated() throws {
+        do throws(TestFolder.Failed) {
+            try folder.setAccessList("a/b", isDefault: true)
+        } catch  where error.number == EOPNOTSUPP {
+            return  // because this file system has no access lists
+        }
+        #expect(try resolve("a/b/c") == folder("a/b/c"))
+        guard unsafe mkdir(folder("a/b/new"), 0o777) == 0 else { throw TestFolder.Failed(call: "mkdir", number: errno) }
+        expectObjection(to: "a/b/new", on: "a/b/new", "access control list")
+    }
+
+    @Test("A link into a folder that an access list lets others write is not followed") func aLinkIntoAnAccessListIsNotFollowed() throws {
+        do throws(TestFolder.Failed) {
+            try folder.setAccessList("other")
+        } catch  where error.number == EOPNOTSUPP {
+            return  // because this file system has no access lists
+        }
+        try folder.link("link", to: "other/file")
+        expectObjection(to: "link", on: "other", "access control list")
+    }
+
+    @Test func whatLiesElsewhereDoesNotMatter() throws {
+        try folder.chmod("other", 0o777)
+        #expect(try resolve("a/b/c") == folder("a/b/c"))
+        expectObjection(to: "a/../other/file", on: "other", "everybody")
+    }
+
+    @Test func aStickyFolderMayStandAboveAndNotBeTheOne() throws {
+        try folder.chmod("a", 0o1777)
+        #expect(try resolve("a/b/c") == folder("a/b/c"))
+        expectObjection(to: "a", on: "a", "everybody")
+        expectObjection(to: "a/b/..", on: "a", "everybody")
+    }
+
+    @Test func theSameAnswerIsGivenAgain() throws {
+        try folder.chmod("a", 0o1777)
+        var paths = PathTrustPolicy()
+        for _ in 0..<2 {
+            #expect(try paths.resolve(folder("a/b/c")) == folder("a/b/c"))
+            #expect(throws: PluginProblem.self) { try paths.resolve(folder("a")) }
+        }
+    }
+
+    @Test func whatALinkLeadsThroughIsLookedAt() throws {
+        try folder.link("link", to: "other/file")
+        try folder.chmod("other", 0o777)
+        expectObjection(to: "link", on: "other", "everybody")
+    }
+
+    /// é in one code point and in two are equal strings and different folders.
+    @Test func namesAreComparedByTheirBytes() throws {
+        try folder.file("\u{E9}/x")
+        try folder.file("e\u{301}/x")
+        try folder.chmod("e\u{301}", 0o777)
+        var paths = PathTrustPolicy()
+        #expect(Array(try paths.resolve(folder("\u{E9}/x")).utf8) == Array(folder("\u{E9}/x").utf8))
+        #expect(throws: PluginProblem.self) { try paths.resolve(folder("e\u{301}/x")) }
+        try folder.file("a/\u{301}b/x")
+        #expect(try resolve("a/\u{301}b/../b/c") == folder("a/b/c"))
+    }
+
+    // MARK: With other users
+
+    @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"), arguments: ["a", "a/b", "a/b/c"])
+    func whatBelongsToAnotherIsNamed(culprit: String) throws {
+        try folder.chown(culprit, user: 54321)
+        expectObjection(to: "a/b/c", on: culprit, "belongs to user 54321")
+    }
+
+    @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"))
+    func anotherGroupMayNotWrite() throws {
+        try folder.chown("a", group: 54321)
+        try folder.chmod("a", 0o775)
+        expectObjection(to: "a/b/c", on: "a", "group 54321")
+        try folder.chown("a", group: FileOwnership.current.primaryGroup)
+        #expect(try resolve("a/b/c") == folder("a/b/c"))
+    }
+
+    @Test(.enabled(if: TestFolder.canGiveAway, "only root can give files to others"))
+    func anothersLinkInAStickyFolderIsNotFollowed() throws {
+        try folder.folder("sticky", mode: 0o1777)
+        try folder.link("sticky/link", to: folder("a/b"))
+        #expect(try resolve("sticky/link/c") == folder("a/b/c"))
+        try folder.chown("sticky/link", user: 54321)
+        expectObjection(to: "sticky/link/c", on: "sticky/link", "belongs to user 54321")
+    }
+}

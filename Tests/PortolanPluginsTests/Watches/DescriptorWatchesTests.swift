@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import PortolanTestSupport
+import Testing
+
+@testable import PortolanPlugins
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What is noted, what is news, and whose a descriptor is.
+@Suite(.timeLimit(.minutes(10))) struct LoadWatchesTests {
+    private final class Bell: Sendable {
+        let rings = ConditionLock(0)
+        let closed = ConditionLock<[CInt]>([])
+
+        func wait(for count: Int = 1) { rings.wait { $0 >= count ? () : nil } }
+
+        func watches(_ clock: any LoadClock = SystemClock.shared) -> DescriptorWatches {
+            DescriptorWatches(
+                clock: clock, whenReady: { self.rings.withLockBroadcasting { $0 += 1 } },
+                whenClosed: { number in self.closed.withLock { $0.append(number) } })
+        }
+    }
+
+    private let bell = Bell()
+
+    @Test func whatIsReadyAlreadyIsToldOnceForEachTimeThatItIsArmed() throws {
+        let pair = try WatchedSocketPair()
+        let watches = bell.watches()
+        pair.send("x")
+        for round in 1...3 {
+            #expect(watches.watch(pair.plugins, for: [.readable, .hungUp]) == 0)
+            bell.wait(for: round)
+            #expect(watches.takeNews(isPaused: false))
+            #expect(!watches.takeNews(isPaused: false))
+            #expect(watches.takeReady(pair.plugins) == .readable)
+            #expect(watches.takeReady(pair.plugins) == [])
+        }
+        #expect(bell.rings.withLock { $0 } == 3)
+        watches.giveUp()
+        #expect(watches.watch(pair.plugins, for: .readable) == EMFILE)
+    }
+
+    @Test func aHangUpIsTold() throws {
+        let pair = try WatchedSocketPair()
+        let watches = bell.watches()
+        #expect(watches.watch(pair.plugins, for: .hungUp) == 0)
+        shutdown(pair.tests, CInt(SHUT_WR))
+        bell.wait()
+        #expect(watches.takeReady(pair.plugins) == .hungUp)
+        shutdown(pair.tests, CInt(SHUT_RDWR))
+        #expect(watches.watch(pair.plugins, for: [.readable, .writable]) == 0)
+        bell.wait(for: 2)
+        #expect(watches.takeReady(pair.plugins) == .all)
+        watches.giveUp()
+    }
+
+    @Test func inAPauseWhatCanBeWrittenIsToldAndWhatCanBeReadWaits() throws {
+        let pair = try WatchedSocketPair()
+        let watches = bell.watches()
+        // Full, so that only reading is possible.
+        let room = [UInt8](repeating: 0, count: 1 << 16)
+        while unsafe send(pair.plugins, room, room.count, CInt(MSG_DONTWAIT)) > 0 {}
+        pair.send("x")
+        #expect(watches.watch(pair.plugins, for: [.readable, .writable]) == 0)
+        bell.wait()
+        #expect(!watches.takeNews(isPaused: true), "it can be read, which waits; writing is watched for again")
+        var drain = room
+        while unsafe recv(pair.tests, &drain, drain.count, CInt(MSG_DONTWAIT)) > 0 {}
+        bell.wait(for: 2)
+        #expect(watches.takeNews(isPaused: true))
+        #expect(watches.takeReady(pair.plugins) == [.readable, .writable])
+        #expect(!watches.takeNews(isPaused: false))
+        watches.giveUp()
+    }
+
+    @Test func whatIsArmedAgainForgetsWhatWasNoted() throws {
+        let pair = try WatchedSocketPair()
+        let watches = bell.watches()
+        pair.send("x")
+        #expect(watches.watch(pair.plugins, for: .readable) == 0)
+        bell.wait()
+        #expect(!watches.takeNews(isPaused: true))
+        var byte: UInt8 = 0
+        #expect(unsafe read(pair.plugins, &byte, 1) == 1)
+        #expect(watches.watch(pair.plugins, for: .readable) == 0)
+        #expect(!watches.takeNews(isPaused: false))
+        #expect(watches.takeReady(pair.plugins) == [])
+        watches.giveUp()
+    }
+
+    @Test func aNumberThatIsAnotherDescriptorNowIsTheOthers() throws {
+        let pairs = try (0..<2).map { _ in try WatchedSocketPair() }
+        let (first, second) = (bell.watches(), Bell())
+        let next = second.watches()
+        let number = dup(pairs[0].plugins)
+        #expect(first.watch(number, for: .readable) == 0)
+        // The same number, as after close(2) and open(2), which no test can count on while others run.
+        #expect(dup2(pairs[1].plugins, number) == number)
+        #expect(next.watch(number, for: .readable) == 0)
+        #expect(bell.closed.withLock { $0 } == [number])
+        pairs[0].send("x")
+        pairs[1].send("x")
+        second.wait()
+        #expect(next.takeReady(number) == .readable)
+        #expect(!first.takeNews(isPaused: false))
+        first.giveUp()
+        #expect(next.watch(number, for: .readable) == 0)
+        second.wait(for: 2)
+        next.unwatch(number)
+        close(number)
+        #expect(second.closed.withLock { $0 }.isEmpty)
+    }
+
+    @Test func itsOwnNumberMayBeAnotherDescriptorNow() throws {
+        let pairs = try (0..<2).map { _ in try WatchedSocketPair() }
+        let watches = bell.watches()
+        let number = dup(pairs[0].plugins)
+        #expect(watches.watch(number, for: .readable) == 0)
+        #expect(dup2(pairs[1].plugins, number) == number)
+        #expect(watches.watch(number, for: .readable) == 0)
+        pairs[1].send("x")
+        bell.wait()
+        #expect(watches.takeReady(number) == .readable)
+        watches.giveUp()
+        close(number)
+    }
+
+    /// The poller has heard of the old watch, and tells of it when the new one is armed.
+    @Test func whatIsToldOfAWatchThatWasGivenUpIsNotTheNextOnes() throws {
+        let pair = try WatchedSocketPair()
+        let watches = bell.watches()
+        #expect(watches.watch(pair.plugins, for: .readable) == 0)
+        watches.unwatch(pair.plugins)
+        #expect(watches.watch(pair.plugins, for: .readable) == 0)
+        watches.becameReady(pair.plugins, 1, for: .readable)
+        watches.becameReady(pair.plugins, 2, for: .writable)
+        watches.wasClosed(pair.plugins, 1)
+        #expect(!watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [])
+        #expect(bell.closed.withLock { $0 }.isEmpty)
+        watches.becameReady(pair.plugins, 2, for: .all)
+        #expect(watches.takeNews(isPaused: false) && watches.takeReady(pair.plugins) == [.readable, .hungUp])
+        watches.giveUp()
+    }
+
+    @Test func aTimerFiresOnceForEachTimeThatItIsSet() {
+        let clock = ManualClock()
+        let watches = bell.watches(clock)
+        watches.setTimer(0, 10)
+        watches.setTimer(1, 20)
+        watches.setTimer(0, 30)
+        clock.advance(by: .milliseconds(20))
+        bell.wait()
+        #expect(watches.takeNews(isPaused: true))
+        #expect(!watches.takeFired(0), "it was set again")
+        #expect(watches.takeFired(1) && !watches.takeFired(1))
+        watches.setTimer(0, -1)
+        watches.setTimer(2, .max)
+        clock.advance(by: .seconds(100))
+        #expect(!watches.takeNews(isPaused: false))
+        watches.setTimer(2, 5)
+        watches.giveUp()
+        clock.advance(by: .seconds(100))
+        #expect(!watches.takeNews(isPaused: false))
+        #expect(bell.rings.withLock { $0 } == 1)
+    }
+}

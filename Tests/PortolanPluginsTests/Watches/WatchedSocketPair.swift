@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Two sockets that are connected with each other: one for a plugin, one for the test.
+final class WatchedSocketPair: Sendable {
+    let plugins, tests: CInt
+
+    init() throws {
+        var both: [CInt] = [-1, -1]
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        try #require(unsafe socketpair(AF_UNIX, type, 0, &both) == 0)
+        (plugins, tests) = (both[0], both[1])
+    }
+
+    deinit {
+        close(plugins)
+        close(tests)
+    }
+
+    func send(_ text: String) { Self.send(text, to: tests) }
+
+    static func send(_ text: String, to socket: CInt) {
+        let bytes = Array(text.utf8)
+        #expect(unsafe write(socket, bytes, bytes.count) == bytes.count)
+    }
+
+    /// Waits for a line.
+    static func line(from socket: CInt) -> String {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while unsafe read(socket, &byte, 1) == 1, byte != 0x0A { line.append(byte) }
+        return String(decoding: line, as: UTF8.self)
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import PortolanCore
+import ServerSupport
+import Synchronization
+import TestThreads
+import Testing
+
+@testable import PortolanTransport
+
+/// A loop's turns, its work and its time.
+@Suite("Loops of sockets", .timeLimit(.minutes(10)))
+struct SocketLoopTests {
+    /// What is touched in turns only: two at once would be seen, by the count or by the flag.
+    private final class Shared: @unchecked Sendable {  // … because that is what is tested
+        var count = 0
+        var isBusy = false
+        var overlaps = 0
+
+        func touch() {
+            if isBusy { overlaps += 1 }
+            isBusy = true
+            count += 1
+            isBusy = false
+        }
+    }
+
+    /// As a connection that answers has another one looked at, of which TLS has read something.
+    @Test(arguments: [4, 64]) func aReadInsideAReadChangesNothingThatWasLent(_ size: Int) throws {
+        let loop = try SocketEventLoop()
+        var seen: [[UInt8]] = []
+        func read(_ byte: UInt8, _ size: Int, _ body: (borrowing RawSpan) -> Void) {
+            _ = unsafe loop.receive(atMost: size) { buffer in
+                unsafe buffer.initializeMemory(as: UInt8.self, repeating: byte)
+                return .moved(size)
+            } _: {
+                body($0)
+            }
+        }
+        func note(_ span: borrowing RawSpan) { seen.append(unsafe span.withUnsafeBytes { unsafe Array($0) }) }
+        loop.inTurn {
+            read(1, 8) { outer in
+                read(2, size) { note($0) }
+                note(outer)
+            }
+        }
+        #expect(seen == [[UInt8](repeating: 2, count: size), [UInt8](repeating: 1, count: 8)])
+    }
+
+    @Test func turnsAreExclusive() async throws {
+        let loop = try SocketEventLoop()
+        let shared = Shared()
+        let (threads, each) = (8, 3_000)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for thread in 0..<threads {
+                group.addTask {
+                    try await inOwnThread {
+                        for number in 0..<each {
+                            if (number + thread) % 3 == 0 {
+                                loop.inTurn { shared.touch() }
+                            } else if loop.enter() {
+                                shared.touch()
+                                loop.leave()
+                            } else {
+                                loop.execute { shared.touch() }
+                            }
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let done = try Gate()
+        loop.execute { done.open() }
+        try await done.wait()
+        loop.inTurn {
+            #expect(shared.count == threads * each)
+            #expect(shared.overlaps == 0)
+        }
+    }
+
+    @Test func workThatIsLeftWhileTheTurnIsTakenIsDone() async throws {
+        let loop = try SocketEventLoop()
+        for _ in 0..<200 {
+            let done = try Gate()
+            loop.inTurn {
+                loop.execute { done.open() }
+                #expect(!done.isOpen)
+            }
+            try await done.wait()
+        }
+    }
+
+    @Test func workWakesASleepingLoop() async throws {
+        let loop = try SocketEventLoop()
+        for _ in 0..<200 {
+            let done = try Gate()
+            loop.execute { done.open() }
+            try await done.wait()
+        }
+    }
+
+    @Test func workIsDoneInItsOrder() async throws {
+        let loop = try SocketEventLoop()
+        let numbers = Mutex<[Int]>([])
+        let done = try Gate()
+        for number in 0..<1_000 { loop.execute { numbers.withLock { $0.append(number) } } }
+        loop.execute { done.open() }
+        try await done.wait()
+        #expect(numbers.withLock { $0 } == Array(0..<1_000))
+    }
+
+    @Test func nobodyOvertakesWorkThatWaits() async throws {
+        let loop = try SocketEventLoop()
+        loop.enterInTime()
+        loop.execute {}
+        // Still taken, and then there is work: either keeps a turn from being had at once.
+        #expect(!loop.enter())
+        #expect(loop.isInTurn)
+        loop.leave()
+        #expect(!loop.isInTurn)
+    }
+
+    @Test func anAlarmFiresInATurn() async throws {
+        let loop = try SocketEventLoop()
+        let fired = try Gate()
+        let wasInTurn = Mutex(false)
+        _ = loop.inTurn {
+            loop.schedule(after: .milliseconds(5)) {
+                wasInTurn.withLock { $0 = loop.isInTurn }
+                fired.open()
+            }
+        }
+        try await fired.wait()
+        #expect(wasInTurn.withLock { $0 })
+    }
+
+    /// The loop sleeps until the later one then, and has to be woken.
+    @Test func anEarlierAlarmIsNotLate() async throws {
+        let loop = try SocketEventLoop()
+        _ = loop.inTurn { loop.schedule(after: .seconds(3_600)) {} }
+        for _ in 0..<20 {
+            let fired = try Gate()
+            _ = loop.inTurn { loop.schedule(after: .milliseconds(1)) { fired.open() } }
+            try await fired.wait()
+        }
+    }
+
+    @Test func alarmsFireInTheOrderOfTheirTimesUnlessCalledOff() async throws {
+        let loop = try SocketEventLoop()
+        let fired = Mutex<[Int]>([])
+        let last = try Gate()
+        loop.inTurn {
+            _ = loop.schedule(after: .milliseconds(60)) { last.open() }
+            let off = loop.schedule(after: .milliseconds(2)) { fired.withLock { $0.append(0) } }
+            for number in [3, 1, 2] { _ = loop.schedule(after: .milliseconds(number * 10)) { fired.withLock { $0.append(number) } } }
+            off.cancel()
+        }
+        try await last.wait()
+        #expect(fired.withLock { $0 } == [1, 2, 3])
+    }
+
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min / 2), .zero, .nanoseconds(1)])
+    func anyTimeCanBeAskedFor(_ time: Duration) async throws {
+        let loop = try SocketEventLoop()
+        let alarm = loop.inTurn { loop.schedule(after: time) {} }
+        let done = try Gate()
+        loop.execute { done.open() }
+        try await done.wait()
+        alarm.cancel()
+    }
+}
